@@ -1,5 +1,5 @@
-//! Records the commit that the program is built from, for `env.toml`. A program that was copied to
-//! a GPU machine cannot ask git.
+//! Records the commit from which the program is built, for `env.toml`. A program that was copied to
+//! a GPU machine cannot ask git for the commit.
 
 use std::{path::Path, process::Command};
 

@@ -1,6 +1,6 @@
-//! Numbers: element types and their arithmetic on the host, exact sums, random bits by index, sizes
-//! as text, wrapped lines, and quantiles. The crate is optimized in every profile, because tests
-//! add millions of elements.
+//! Utilities for numbers: element types and their arithmetic on the host, exact sums, random bits
+//! by index, sizes as text, wrapped lines, and quantiles. The crate is optimized in every profile,
+//! because tests add millions of elements.
 #![forbid(unsafe_code)]
 
 mod element;
@@ -17,7 +17,7 @@ pub use reference::Reference;
 pub use scalar::{Scalar, Value};
 pub use size::{Size, Sizes};
 
-/// Formats a size as `2^20`, as `2^20+13`, or with its digits.
+/// Formats a size as `2^20`, as `2^20+13`, or in decimal digits.
 pub fn size(n: u64) -> String {
     let power = n.checked_ilog2().unwrap_or(0);
     match n.checked_sub(1 << power) {

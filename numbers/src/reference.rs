@@ -36,7 +36,7 @@ impl Reference {
         Reference::Float { sum, rest, magnitude }
     }
 
-    /// Returns the sum of two sums.
+    /// Adds another sum to this one.
     pub fn plus(self, other: Reference) -> Reference {
         match (self, other) {
             (Reference::Integer(a), Reference::Integer(b)) => Reference::Integer(a + b),
@@ -48,7 +48,7 @@ impl Reference {
                 let (sum, rest) = two_sum(total, error + ra + rb);
                 Reference::Float { sum, rest, magnitude: ma + mb }
             }
-            // A mixture of the two does not occur, because the elements of a sum have one type.
+            // Floats and integers are never mixed, because the elements of a sum have one type.
             (kept, _) => kept,
         }
     }
@@ -77,8 +77,8 @@ impl Reference {
         }
     }
 
-    /// Returns the largest error that rounding explains after `depth` consecutive additions, each
-    /// of which has a relative error of at most `roundoff`: γ · Σ|x| with γ = depth · u / (1 −
+    /// Returns the largest error that rounding can explain after `depth` consecutive additions,
+    /// each of which has a relative error of at most `roundoff`: γ · Σ|x| with γ = depth · u / (1 −
     /// depth · u).
     ///
     /// Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2.

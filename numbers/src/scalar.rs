@@ -30,13 +30,13 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     fn exact(place: u64) -> Self;
     /// Fills a slice with the exact values, starting with index `first`.
     fn fill_exact(first: u64, values: &mut [Self]);
-    /// Fills a slice with values that `draw` draws.
+    /// Fills a slice with values that `draw` returns.
     fn fill(rng: &mut ChaCha8Rng, draw: fn(&mut ChaCha8Rng) -> Self, values: &mut [Self]);
     /// Adds two values as the kernel does.
     fn plus(self, other: Self) -> Self;
     /// Returns the exact sum, or the sum to the precision of two doubles.
     fn sum(values: &[Self]) -> Reference;
-    /// Returns the sum that a correct kernel computes: the exact sum in this type, in which
+    /// Returns the sum that a correct kernel computes: the exact sum, converted to this type;
     /// integers wrap.
     fn expected(reference: &Reference) -> Value;
     /// Converts the value for output.
@@ -200,7 +200,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let drawn: Vec<i32> = (0..1000).map(|_| i32::signed(&mut rng)).collect();
         let exact: Vec<i32> = (0..1000).map(i32::exact).collect();
-        // Each bit is one in about half of the values.
+        // Each bit is set in about half of the values.
         for (values, bit) in
             [drawn, exact].iter().flat_map(|values| (0..32).map(move |b| (values, b)))
         {

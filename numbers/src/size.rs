@@ -2,7 +2,8 @@
 
 use std::{ops::Deref, str::FromStr};
 
-/// The largest accepted size. Its size in bytes fits into 64 bits for every element type.
+/// The largest accepted size. The size of the elements in bytes fits into 64 bits for every element
+/// type.
 const LARGEST: u64 = 1 << 48;
 
 /// A number of elements.
@@ -44,12 +45,12 @@ impl FromStr for Size {
                         bad("a factor is missing")
                     }
                     t if t.contains('^') => {
-                        bad("the power does not fit 64 bits or is not of the form 2^20")
+                        bad("the power does not fit into 64 bits, or does not have the form 2^20")
                     }
-                    _ => bad("it is not a number, or does not fit 64 bits"),
+                    _ => bad("it is not a number, or does not fit into 64 bits"),
                 })?;
             if total.abs() > i128::from(u64::MAX) {
-                return Err(bad("it does not fit 64 bits"));
+                return Err(bad("it does not fit into 64 bits"));
             }
             if end == rest.len() {
                 break;
@@ -68,7 +69,7 @@ impl FromStr for Size {
 }
 
 /// Sizes in the order in which they are written. In a list such as `1,257,2^20`, the form
-/// `2^10..2^28` stands for sizes that double from the first to at most the last.
+/// `2^10..2^28` stands for sizes that start with the first and double, up to at most the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes(pub Vec<Size>);
 
@@ -100,7 +101,7 @@ fn range(text: &str) -> Result<Vec<Size>, String> {
     let (Size(first), Size(last)) = (first.parse()?, last.parse()?);
     if first == 0 || first > last {
         return Err(format!(
-            "`{text}` holds no sizes: a range doubles from its first size to its last, so the first must be above 0 and not above the last (write 2^10..2^28)"
+            "the range `{text}` contains no sizes: sizes double from the first to the last, so the first must be greater than 0 and no greater than the last (for example, 2^10..2^28)"
         ));
     }
     let double = |&Size(n): &Size| Some(Size(2 * n)).filter(|next| next.0 <= last);
@@ -194,7 +195,7 @@ mod tests {
             ("3**4", "a factor is missing"),
             ("2^40*2^40*2^40", "64 bits"),
             ("2^30*2^20", "the maximum is 2^48"),
-            ("2^10..2^12", "not of the form 2^20"),
+            ("2^10..2^12", "not have the form 2^20"),
         ] {
             let message = text.parse::<Size>().unwrap_err();
             assert!(message.contains(why), "{text}: {message}");
@@ -218,8 +219,8 @@ mod tests {
         assert_eq!(sizes("1000..5000, 0,3..3").unwrap(), [1000, 2000, 4000, 0, 3].map(Size));
         assert_eq!(sizes("2^47..2^48").unwrap(), [1 << 47, 1 << 48].map(Size));
         for (text, why) in [
-            ("2^12..2^10", "holds no sizes"),
-            ("0..8", "holds no sizes"),
+            ("2^12..2^10", "contains no sizes"),
+            ("0..8", "contains no sizes"),
             ("1..", "missing"),
             ("..4", "missing"),
             ("1..2..3", "not a number"),

@@ -1,8 +1,10 @@
 #!/bin/sh
-# v0 at 2^20 f32, block 256, in one run: simt compared with Oclgrind and numba's CUDA simulator.
+# Compares simt with Oclgrind and numba's CUDA simulator: v0 on 2^20 f32 elements with blocks of 256
+# threads, in one run.
 #
 # Needs Debian's `oclgrind` and a Python with `numba` (PyPI; PYTHON=.../bin/python names it), and skips
-# missing ones. Prints wall-clock and processor seconds: on a busy machine compare the latter.
+# those that are missing. Prints wall-clock time and CPU time in seconds: on a busy machine, compare
+# CPU times.
 cd "$(dirname "$0")/../.." || exit 1
 cargo build --quiet --release -p simt || exit 1
 PYTHON=${PYTHON:-python3} exec "${PYTHON:-python3}" - <<'EOF'
@@ -42,7 +44,7 @@ rows = []
 def row(name, elements, times, against=None):
     ratio = ""
     if against is not None:
-        # Time per element against that of simt.
+        # Time per element, relative to the time of simt.
         ratio = " ".join(f"{t / elements / (s / N):10.1f}" for t, s in zip(times, against))
     rows.append(f"{name:<40}{elements:>10} {times[0]:>9.2f} {times[1]:>9.2f} {ratio}")
 

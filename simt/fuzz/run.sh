@@ -12,8 +12,9 @@ for target in ${2:-parse execute}; do
         done
     fi
     echo "== $target, $minutes minutes"
-    # -s none: there is no unsafe code for the address sanitizer to check, and it halves the speed.
-    # For `execute`, a hundred bytes select a kernel, eight mutations and a launch; PTX needs more.
+    # -s none: there is no unsafe code for the address sanitizer to check, and the sanitizer halves
+    # the speed. For `execute`, a hundred bytes select a kernel, eight mutations and a launch; PTX
+    # needs more.
     [ "$target" = parse ] && longest=65536 || longest=200
     cargo +nightly fuzz run -s none "$target" -- -max_total_time=$((minutes * 60)) -timeout=20 \
         -rss_limit_mb=3000 -max_len=$longest -len_control=0 -print_final_stats=1 || exit 1

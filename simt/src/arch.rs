@@ -1,9 +1,9 @@
-//! The limits that the simulated GPU sets for launches.
+//! The limits that the simulated GPU imposes on launches.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Limits of an architecture, and the number of multiprocessors of one GPU that has it.
+/// Limits of an architecture, and the number of multiprocessors of one GPU with this architecture.
 ///
 /// Registers do not limit a launch, because an assembler allocates them and the interpreter has no
 /// assembler. Only the bounds that a kernel declares (`.maxnreg`, `__launch_bounds__`) are known.
@@ -56,7 +56,8 @@ const SM_70: Arch = Arch {
 };
 
 impl Arch {
-    /// The architectures that can be simulated. Each stands for similar ones.
+    /// The architectures that can be simulated. Each entry represents a group of similar
+    /// architectures.
     pub const ALL: [Arch; 4] = [
         SM_70,
         Arch {
@@ -97,7 +98,7 @@ impl Arch {
     }
 
     /// Returns the number of blocks, each with this many threads and bytes of shared memory, that
-    /// fit on a multiprocessor if registers are no limit. It is at least 1.
+    /// fit on a multiprocessor if registers are not the limiting factor. The result is at least 1.
     pub fn resident(&self, threads: u32, shared: u32) -> u32 {
         let own = 1 << 10;
         let by_threads = self.threads_per_sm / threads.max(1).next_multiple_of(32);
@@ -157,8 +158,7 @@ impl FromStr for Arch {
                 Ok(sms @ 1..=65536) => sms,
                 _ => {
                     return Err(format!(
-                        "`{sms}` multiprocessors: give a whole number from 1 to 65536, \
-                         for example {name}:{}",
+                        "`{sms}` is not a number of multiprocessors: give a whole number from 1 to 65536, for example {name}:{}",
                         arch.sms
                     ));
                 }

@@ -1,4 +1,5 @@
-//! Reconvergence. Lanes that diverge at a branch meet again at its immediate post-dominator.
+//! Reconvergence. Lanes that diverge at a branch reconverge at the branch's immediate
+//! post-dominator.
 
 use crate::inst::{Inst, NOWHERE, Op};
 
@@ -62,7 +63,8 @@ fn post_dominators(next: &[Vec<usize>]) -> Vec<Option<usize>> {
     {
         before[to].push(from);
     }
-    // The blocks in the postorder of a walk against the edges, and the position of each block.
+    // The blocks in the postorder of a walk along the reversed edges, and the position of each
+    // block.
     let (mut order, mut place) = (Vec::new(), vec![None; next.len()]);
     let mut seen = vec![false; next.len()];
     let mut stack = vec![(EXIT, 0)];
@@ -84,7 +86,7 @@ fn post_dominators(next: &[Vec<usize>]) -> Vec<Option<usize>> {
     let mut joins: Vec<Option<usize>> = vec![None; next.len()];
     joins[EXIT] = Some(EXIT);
     let meet = |joins: &[Option<usize>], mut a: usize, mut b: usize| {
-        // Both paths lead to the exit, which is last in the order.
+        // The paths from both blocks lead to the exit, which is the last block in the postorder.
         while a != b {
             let behind = if place[a] < place[b] { &mut a } else { &mut b };
             *behind = joins[*behind].unwrap_or(EXIT);

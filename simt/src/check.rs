@@ -15,7 +15,7 @@ pub(crate) fn check(
     params(kernel, launch)
 }
 
-/// Refuses PTX for a newer GPU, because a driver does not load it.
+/// Refuses PTX for a newer GPU, because a driver would not load such PTX.
 fn made_for(kernel: &Kernel, config: &Config) -> Result<(), String> {
     let (arch, target) = (config.arch, kernel.target.as_str());
     if arch.runs(target) {
@@ -26,7 +26,7 @@ fn made_for(kernel: &Kernel, config: &Config) -> Result<(), String> {
         None => format!("compile for {arch} or older"),
     };
     Err(format!(
-        "entry `{}` is made for {target}, but the simulated GPU is {arch}: {instead}",
+        "entry `{}` is compiled for {target}, but the simulated GPU is {arch}: {instead}",
         kernel.name
     ))
 }
@@ -35,16 +35,14 @@ fn shape(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), St
     let (name, grid, block) = (&kernel.name, launch.grid, launch.block);
     if grid.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
         return Err(format!(
-            "a grid of {grid:?} blocks: each dimension must be at least 1, and at most 2^31-1, \
-             65535 and 65535"
+            "a grid of {grid:?} blocks: the dimensions must be at least 1, and at most 2^31-1, 65535 and 65535"
         ));
     }
     let most = config.arch.threads_per_block;
     let threads = block.iter().map(|d| u64::from(*d)).product::<u64>();
     if threads == 0 || threads > u64::from(most) || block[2] > 64 {
         return Err(format!(
-            "a block of {block:?} threads: {threads} in all, but 1 to {most} are allowed: \
-             launch more blocks of fewer threads"
+            "a block of {block:?} has {threads} threads, but 1 to {most} are allowed: launch more blocks of fewer threads"
         ));
     }
     if let Some(want) = kernel.reqntid
@@ -66,8 +64,7 @@ fn shape(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), St
     let registers = config.arch.registers_per_thread;
     match kernel.maxnreg {
         Some(n) if n == 0 || n > registers => Err(format!(
-            "entry `{name}` declares at most {n} registers per thread (`.maxnreg`), but {} allows \
-             1 to {registers}: lower it",
+            "entry `{name}` declares a limit of {n} registers per thread (`.maxnreg`), but {} allows 1 to {registers}: change this limit",
             config.arch
         )),
         _ => Ok(()),
@@ -94,8 +91,7 @@ fn cluster(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), 
     }
     if size == 0 || size > most.into() || (0..3).any(|i| !grid[i].is_multiple_of(cluster[i])) {
         return Err(format!(
-            "clusters of {cluster:?} blocks: {} allows at most {most}, in a grid of whole \
-             clusters, not {grid:?}",
+            "clusters of {cluster:?} blocks in a grid of {grid:?}: {} allows at most {most} blocks per cluster, and the grid must be a multiple of the cluster",
             config.arch
         ));
     }
@@ -106,9 +102,7 @@ fn shared(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), S
     let (name, arch) = (&kernel.name, config.arch);
     if kernel.static_shared > arch.static_shared {
         return Err(format!(
-            "entry `{name}` has {} bytes of static shared memory, but no GPU allows a block more \
-             than {}: make the array `extern __shared__`, and give its size at the launch; \
-             {arch} allows {}",
+            "entry `{name}` has {} bytes of static shared memory, but no GPU allows more than {} per block: declare the array `extern __shared__`, and pass its size at the launch ({arch} allows {})",
             kernel.static_shared, arch.static_shared, arch.shared_per_block
         ));
     }

@@ -32,7 +32,8 @@ macro_rules! counts {
 counts! {
     /// Number of instructions that warps issued.
     warp_insts,
-    /// Thread instructions, which are the sum of the active lanes of all warp instructions.
+    /// Number of thread instructions, which is the sum of the active lanes of all warp
+    /// instructions.
     thread_insts,
     /// Conditional branches at which the lanes of a warp diverge.
     divergent_branches,
@@ -40,21 +41,21 @@ counts! {
     shared_ld,
     /// Stores to shared memory with at least one active lane.
     shared_st,
-    /// Wavefronts (passes over the banks) of the loads.
+    /// Wavefronts (passes over the banks) of loads from shared memory.
     shared_ld_wavefronts,
-    /// Wavefronts (passes over the banks) of the stores.
+    /// Wavefronts (passes over the banks) of stores to shared memory.
     shared_st_wavefronts,
-    /// Wavefronts of loads beyond the minimum for their width.
+    /// Wavefronts of loads from shared memory beyond the minimum for their width.
     shared_ld_conflicts,
-    /// Wavefronts of stores beyond the minimum for their width.
+    /// Wavefronts of stores to shared memory beyond the minimum for their width.
     shared_st_conflicts,
     /// Loads from global memory with at least one active lane.
     global_ld_requests,
-    /// 32-byte sectors that the loads access, distinct within each request.
+    /// 32-byte sectors that loads from global memory access; each request counts a sector once.
     global_ld_sectors,
     /// Stores to global memory with at least one active lane.
     global_st_requests,
-    /// 32-byte sectors that the stores access, distinct within each request.
+    /// 32-byte sectors that stores to global memory access; each request counts a sector once.
     global_st_sectors,
     /// Block barriers that warps executed.
     barriers,
@@ -80,7 +81,7 @@ pub struct LaunchCounts {
     pub block: [u32; 3],
     /// Counts of the whole launch.
     pub counts: Counts,
-    /// Counts per line of the CUDA source. Line 0 holds the instructions that have no line.
+    /// Counts per line of the CUDA source. Line 0 counts the instructions that have no source line.
     pub lines: BTreeMap<u32, Counts>,
     /// Counts per line of the PTX, with the corresponding line of the CUDA source.
     pub ptx: BTreeMap<u32, (u32, Counts)>,
@@ -103,20 +104,22 @@ pub struct Counters {
     rounds: Vec<Counts>,
     blocks: BTreeMap<u64, Counts>,
     running: Option<Box<LaunchCounts>>,
-    /// Lines of the instructions of the running launch, in the source and in the PTX.
+    /// For each instruction of the running launch, its lines in the source and in the PTX.
     source: Vec<(u32, u32)>,
 }
 
-/// Number of rounds that are counted separately. All later rounds are added to the last of these.
+/// Number of rounds that are counted separately. The counts of all later rounds are added to those
+/// of the last such round.
 const MOST_ROUNDS: usize = 4096;
 
 impl Counters {
-    /// Creates an observer that also counts each block. Its memory grows with the grid.
+    /// Creates an observer that also counts each block. The memory of this observer grows with the
+    /// grid.
     pub fn per_block() -> Counters {
         Counters { by_block: true, ..Counters::default() }
     }
 
-    /// Adds to the instruction, the round and the block of an event.
+    /// Adds to the counts of an event's instruction, round and block.
     #[inline]
     fn add(&mut self, at: &At<'_>, f: impl Fn(&mut Counts)) {
         let round = (at.block.round as usize).min(MOST_ROUNDS - 1);
@@ -132,7 +135,7 @@ impl Counters {
         }
     }
 
-    /// Adds the counts of the running launch to the total, even if it was stopped.
+    /// Adds the counts of the running launch to the total, even if the launch was stopped.
     fn finish(&mut self) {
         let Some(mut launch) = self.running.take() else { return };
         for (counts, (line, ptx_line)) in self.insts.iter().zip(&self.source) {
@@ -276,7 +279,7 @@ impl Observer for Counters {
 ///
 /// At best, an access of up to 4 bytes per lane takes one wavefront, an access of 8 bytes takes one
 /// for each half of the warp, and an access of 16 bytes takes one for each quarter. A wavefront
-/// serves one word of each bank, to any number of lanes.
+/// accesses one word in each bank, for any number of lanes.
 fn wavefronts(access: &Access<'_>) -> (u64, u64) {
     let bytes = access.bytes();
     if bytes <= 4 {

@@ -1,4 +1,4 @@
-//! All errors. The message of each is one sentence, which names both sides of the mismatch.
+//! All errors. Each error's message is one sentence, which names both sides of the mismatch.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct ParseError {
     pub line: u32,
     /// Column in that line, from 1.
     pub column: u32,
-    /// The error. It names the opcode or directive.
+    /// The error. The message names the opcode or directive.
     pub message: String,
 }
 
@@ -57,7 +57,7 @@ pub enum TrapKind {
     BadBarrier,
     /// A branch target or operand that the instruction does not permit.
     BadOperand,
-    /// A failed `assert` of the kernel.
+    /// A failed `assert` in the kernel.
     Assert,
     /// The kernel executed `trap`.
     Explicit,
@@ -87,7 +87,7 @@ impl TrapKind {
     }
 }
 
-/// A fault of a running kernel, with its kind, its thread and its place.
+/// A fault in a running kernel, with its kind, its thread and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trap {
     /// The class of fault.
@@ -108,9 +108,11 @@ pub struct Trap {
     pub line: u32,
     /// Line of the PTX.
     pub ptx_line: u32,
+    /// Names the line: of the source, of a file that it includes, or of the PTX.
+    pub at: String,
     /// The instruction.
     pub text: String,
-    /// Details, such as elements, sizes and the places where threads wait, and the cure.
+    /// Details (such as elements, sizes and the places where threads wait), and the cure.
     pub detail: String,
 }
 
@@ -123,9 +125,9 @@ impl Trap {
         } else {
             String::new()
         };
-        let at = place::line(self.line, self.ptx_line);
         let colon = if self.detail.is_empty() { "" } else { ": " };
-        format!("{} at {at} by {who}{which}{colon}{}", self.kind.name(), self.detail)
+        let (kind, at) = (self.kind.name(), &self.at);
+        format!("{kind} at {at} by {who}{which}{colon}{}", self.detail)
     }
 
     /// Describes the exact place: entry, launch, shape, PTX line and instruction.

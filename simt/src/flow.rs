@@ -1,11 +1,11 @@
-//! Finds the reads of registers that may have no value, once per kernel.
+//! Finds the reads of registers that may be uninitialized, once per kernel.
 //!
-//! A register is *unset* if a path from the entry reaches a read of it without a write. Most
-//! kernels have no unset registers, so no lane is tracked while they run. A load is *copied* if its
-//! result is only moved, selected and stored. Bytes without a value may pass through such a load;
-//! an example is the padding of a structure.
+//! A register is *unset* if some path from the entry reads the register before writing it. Most
+//! kernels have no unset registers, so no lane is tracked while they run. A part of a load is
+//! *copied* if it is only moved, selected and stored. Uninitialized bytes, such as the padding of a
+//! structure, may pass through such a part.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::inst::{Dst, Inst, Op, Role, Src};
 
@@ -17,10 +17,11 @@ pub(crate) type Reg = u32;
 pub(crate) struct Flow {
     /// Registers that may be read before they are written.
     pub(crate) unset: Vec<Reg>,
-    /// Whether each instruction reads or writes a register that may have no value.
+    /// Whether each instruction reads or writes a register that may be uninitialized.
     pub(crate) watch: Vec<bool>,
-    /// Whether each instruction is a load whose result is only copied.
-    pub(crate) copied: Vec<bool>,
+    /// For each load, the bytes of destinations that are only copied, or not read at all: a bit for
+    /// each byte, starting at a lane's address.
+    pub(crate) copied: Vec<u64>,
 }
 
 /// Returns the number of a destination register.
@@ -40,6 +41,23 @@ pub(crate) fn read(src: Src) -> Option<Reg> {
         Src::D(r) => Some(u32::from(r) << 2 | 1),
         Src::P(r) | Src::NotP(r) => Some(u32::from(r) << 2 | 2),
         _ => None,
+    }
+}
+
+/// Lists of registers or instructions, by register or instruction.
+#[derive(Default)]
+pub(crate) struct Table(Vec<Vec<u32>>);
+
+impl Table {
+    pub(crate) fn push(&mut self, at: u32, number: u32) {
+        if self.0.len() <= at as usize {
+            self.0.resize_with(at as usize + 1, Vec::new);
+        }
+        self.0[at as usize].push(number);
+    }
+
+    pub(crate) fn of(&self, at: u32) -> &[u32] {
+        self.0.get(at as usize).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -67,7 +85,7 @@ impl Flow {
     pub(crate) fn new(insts: &[Inst]) -> Option<Flow> {
         let unset = unset(insts);
         let copied = copied(insts);
-        if unset.is_empty() && !copied.contains(&true) {
+        if unset.is_empty() && copied.iter().all(|bytes| *bytes == 0) {
             return None;
         }
         let watch = watch(insts, &unset, &copied);
@@ -75,11 +93,11 @@ impl Flow {
     }
 }
 
-/// Limit on the steps of the search. Beyond it, the remaining registers count as unset.
+/// Limit on the steps of the search. Beyond this limit, the remaining registers count as unset.
 const MOST_STEPS: usize = 1 << 22;
 
 /// Returns the registers that are live at the entry. Each read is followed back to the writes that
-/// reach it. A write under a guard may not happen, so it ends no path.
+/// reach it. A guarded write might not happen, so it does not end a path.
 fn unset(insts: &[Inst]) -> Vec<Reg> {
     let n = insts.len();
     let mut leader = vec![false; n + 1];
@@ -144,20 +162,24 @@ fn unset(insts: &[Inst]) -> Vec<Reg> {
     found
 }
 
-/// Returns, for each instruction, whether it is a load whose results are copied into stores and
-/// used in no other way.
-fn copied(insts: &[Inst]) -> Vec<bool> {
+/// Returns, for each instruction, the bytes that a load may read although they are uninitialized.
+/// These are the bytes of destinations that are copied into stores and used in no other way and, if
+/// the load also has destinations that are read, the bytes of destinations that no instruction
+/// reads.
+fn copied(insts: &[Inst]) -> Vec<u64> {
     let mut used: FxHashSet<Reg> = FxHashSet::default();
     let mut stored: FxHashSet<Reg> = FxHashSet::default();
-    // Maps a copied register to the registers into which it is copied.
-    let mut copies: FxHashMap<Reg, Vec<Reg>> = FxHashMap::default();
+    // The registers that are copied into each register.
+    let mut copies = Table::default();
     for inst in insts {
         let mut dsts = Vec::new();
         inst.op.registers(&mut |_, _| {}, &mut |dst| dsts.extend(written(dst)));
         registers(
             inst,
             &mut |reg, role| match role {
-                Role::Copy => copies.entry(reg).or_default().extend(&dsts),
+                Role::Copy => {
+                    dsts.iter().for_each(|dst| copies.push(*dst, reg));
+                }
                 Role::Stored => {
                     stored.insert(reg);
                 }
@@ -168,42 +190,50 @@ fn copied(insts: &[Inst]) -> Vec<bool> {
             &mut |_| {},
         );
     }
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (from, to) in &copies {
-            changed |= to.iter().any(|r| used.contains(r)) && used.insert(*from);
-            changed |= to.iter().any(|r| stored.contains(r)) && stored.insert(*from);
+    for set in [&mut used, &mut stored] {
+        let mut work: Vec<Reg> = set.iter().copied().collect();
+        while let Some(reg) = work.pop() {
+            work.extend(copies.of(reg).iter().filter(|from| set.insert(**from)));
         }
     }
-    let mut out = vec![false; insts.len()];
+    let mut out = vec![0; insts.len()];
     for (pc, inst) in insts.iter().enumerate() {
-        if let Op::Load { dsts, .. } = &inst.op {
-            let mut dsts = dsts.iter().filter_map(|dst| written(*dst)).peekable();
-            out[pc] = dsts.peek().is_some()
-                && dsts.all(|reg| stored.contains(&reg) && !used.contains(&reg));
+        if let Op::Load { memory, dsts } = &inst.op {
+            let width = memory.ty.bytes();
+            let of =
+                |set: &FxHashSet<Reg>, dst: &Dst| written(*dst).is_some_and(|r| set.contains(&r));
+            if dsts.iter().any(|dst| of(&used, dst) || of(&stored, dst)) {
+                for (i, _) in dsts.iter().enumerate().filter(|(_, dst)| !of(&used, dst)) {
+                    out[pc] |= ((1 << width) - 1) << (i as u32 * width);
+                }
+            }
         }
     }
     out
 }
 
-/// Returns, for each instruction, whether it accesses a register that may have no value.
-fn watch(insts: &[Inst], unset: &[Reg], copied: &[bool]) -> Vec<bool> {
+/// Returns, for each instruction, whether it accesses a register that may be uninitialized.
+fn watch(insts: &[Inst], unset: &[Reg], copied: &[u64]) -> Vec<bool> {
+    let (mut readers, mut writes) = (Table::default(), Table::default());
+    for (pc, inst) in (0..).zip(insts) {
+        let on_read = &mut |reg, _| readers.push(reg, pc);
+        registers(inst, on_read, &mut |reg| writes.push(pc, reg));
+    }
     let mut may: FxHashSet<Reg> = unset.iter().copied().collect();
-    let mut changed = true;
-    let mut watch = vec![false; insts.len()];
-    while changed {
-        changed = false;
-        for (pc, inst) in insts.iter().enumerate() {
-            let (mut touches, mut dsts) = (copied[pc], Vec::new());
-            registers(inst, &mut |reg, _| touches |= may.contains(&reg), &mut |reg| dsts.push(reg));
-            let touched = touches || dsts.iter().any(|reg| may.contains(reg));
-            changed |= touched && !std::mem::replace(&mut watch[pc], true);
-            // Stores write no register.
-            if touches {
-                dsts.into_iter().for_each(|reg| changed |= may.insert(reg));
+    let (mut watch, mut work) = (vec![false; insts.len()], unset.to_vec());
+    let mut touched: Vec<u32> =
+        (0..).zip(copied).filter(|(_, bytes)| **bytes != 0).map(|(pc, _)| pc).collect();
+    loop {
+        for pc in touched.drain(..) {
+            if !std::mem::replace(&mut watch[pc as usize], true) {
+                work.extend(writes.of(pc).iter().filter(|reg| may.insert(**reg)));
             }
         }
+        let Some(reg) = work.pop() else { break };
+        touched.extend(readers.of(reg));
+    }
+    for (pc, watch) in (0..).zip(&mut watch) {
+        *watch |= writes.of(pc).iter().any(|reg| may.contains(reg));
     }
     watch
 }

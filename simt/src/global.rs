@@ -8,13 +8,15 @@ use crate::model::Buffer;
 
 /// Logarithm of the size of a range: each allocation has its own range of 64 GiB.
 const SHIFT: u32 = 36;
-/// The offset of an allocation in its range. Nothing is mapped below and above the allocation.
+/// The offset of an allocation in its range. The rest of the range, below and above the allocation,
+/// is unmapped.
 const RED_ZONE: u64 = 1 << 20;
-/// Number of ranges below the tags of the other windows.
+/// Maximum number of ranges, so that all addresses lie below the tags of the other windows.
 const MOST: usize = (1 << 20) - 2;
-/// Number of ranges that are used before freed ranges are reused, to catch uses after free.
+/// Number of ranges that are used before freed ranges are reused, to catch use-after-free errors.
 const FRESH: usize = 1 << 16;
-/// The initial value of each byte: a NaN in every float format, and no round number.
+/// The initial value of each byte, which gives a NaN in every float format and −1 in every signed
+/// integer type.
 pub(crate) const POISON: u8 = 0xff;
 
 /// An allocation, in words of four bytes that blocks on several threads may share. Relaxed loads
@@ -120,13 +122,13 @@ impl Global {
     pub(crate) fn alloc(&mut self, bytes: u64, limit: u64) -> Result<(u32, u64), String> {
         if bytes > limit - self.used.min(limit) || bytes > (1 << SHIFT) - 2 * RED_ZONE {
             return Err(format!(
-                "{bytes} bytes were requested, but the device has {} of {limit} left",
+                "{bytes} bytes were requested, but the device has only {} of {limit} left",
                 limit - self.used.min(limit)
             ));
         }
         let (index, base) = self.place()?;
         let no_room = || format!("this machine cannot allocate {bytes} bytes");
-        // On a machine with 32-bit addresses, the length may exceed them.
+        // On a machine with 32-bit addresses, the length may exceed the address range.
         let count = usize::try_from(bytes.div_ceil(4)).map_err(|_| no_room())?;
         let mut words = Vec::new();
         words.try_reserve_exact(count).map_err(|_| no_room())?;
@@ -144,7 +146,7 @@ impl Global {
     ) -> Result<(u32, u64), String> {
         if bytes > (1 << SHIFT) - 2 * RED_ZONE {
             return Err(format!(
-                "{bytes} bytes were requested, but sparse memory has at most {}",
+                "{bytes} bytes were requested, but sparse memory can have at most {}",
                 (1u64 << SHIFT) - 2 * RED_ZONE
             ));
         }
@@ -155,8 +157,8 @@ impl Global {
         Ok((index as u32, base))
     }
 
-    /// Reserves a range for a new allocation. Returns its index and the base address of the
-    /// allocation.
+    /// Reserves a range for a new allocation. Returns the index of the range and the base address
+    /// of the allocation.
     fn place(&mut self) -> Result<(usize, u64), String> {
         let index = if self.slots.len() < FRESH || (self.free.is_empty() && self.slots.len() < MOST)
         {

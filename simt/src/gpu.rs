@@ -16,10 +16,10 @@ use crate::{Config, Error, Kernel, Launch, Module};
 pub struct Gpu {
     config: Config,
     global: Global,
-    /// The address of each module's variables, by number of the module.
+    /// The address of each module's variables, keyed by the module's number.
     modules: FxHashMap<u64, u64>,
     events: Vec<HostEvent>,
-    /// Number of launches, without the refused ones.
+    /// Number of launches, not counting those that were refused.
     launches: u64,
     progress: Arc<Progress>,
 }
@@ -52,12 +52,12 @@ impl Gpu {
         Ok(base)
     }
 
-    /// Allocates global memory that takes memory of this machine only for the pages that are
-    /// written. Until a page of [`Gpu::PAGE`] bytes is written, each of its words has the value
-    /// that `word` returns for the page. Use it for inputs that are larger than the machine's
+    /// Allocates global memory that uses this machine's memory only for the pages that are written.
+    /// Until a page of [`Gpu::PAGE`] bytes is written, each of its words has the value that `word`
+    /// returns for the page. Use sparse memory for inputs that are larger than the machine's
     /// memory.
     pub fn alloc_sparse(&mut self, bytes: u64, word: impl Fn(u64) -> u32) -> Result<u64, Error> {
-        // All of this memory has values. Observers see no allocation, so they treat it as
+        // Observers receive no event for this allocation, so all of the memory counts as
         // initialized.
         let (_, base) = self.global.alloc_sparse(bytes, word).map_err(Error::Memory)?;
         Ok(base)
@@ -100,8 +100,8 @@ impl Gpu {
         Ok(())
     }
 
-    /// Makes memory uninitialized again, as if it were new. Reading it is an error until it is
-    /// written.
+    /// Makes memory uninitialized again, as if it were new. Reading the memory is an error until it
+    /// is written.
     pub fn forget(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
         self.global
             .fill(address, POISON, bytes)
@@ -113,7 +113,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// Runs a kernel to its end.
+    /// Runs a kernel to completion.
     pub fn launch<O: Observer>(
         &mut self,
         module: &Module,
@@ -153,12 +153,13 @@ impl Gpu {
         slots.map(|(_, slot)| Buffer { base: slot.base, bytes: slot.bytes }).collect()
     }
 
-    /// Drops the values of a module's variables: its next launch finds the initial ones.
+    /// Discards the values of a module's variables, so that the module's next launch starts with
+    /// the initial values.
     pub fn unload(&mut self, module: &Module) -> Result<(), Error> {
         self.modules.remove(&module.id).map_or(Ok(()), |base| self.free(base))
     }
 
-    /// The progress of the running launch, which another thread may read.
+    /// The progress of the running launch, which other threads may read.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }
@@ -168,13 +169,14 @@ impl Gpu {
         self.launches = 0;
     }
 
-    /// Reports the host's operations since the last launch. A launch also does this before it runs.
+    /// Reports the host's operations since the last launch. A launch also reports these operations
+    /// before it runs.
     pub fn report_host_events<O: Observer>(&mut self, observer: &mut O) {
         self.events.drain(..).for_each(|event| observer.host(event));
     }
 
-    /// Stores an event. Repeated events are dropped, because they would accumulate without
-    /// launches.
+    /// Stores an event. Repeated events are dropped, because they would accumulate if no launch
+    /// followed.
     fn note(&mut self, event: HostEvent) {
         if self.events.last() != Some(&event) {
             self.events.push(event);
@@ -190,7 +192,11 @@ impl Gpu {
             return Ok(*base);
         }
         let base = self.alloc(module.image.len() as u64)?;
-        self.write(base, &module.image)?;
+        let mut image = module.image.clone();
+        for (at, target) in &module.addresses {
+            image[*at..at + 8].copy_from_slice(&(base + target).to_le_bytes());
+        }
+        self.write(base, &image)?;
         self.modules.insert(module.id, base);
         Ok(base)
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::alu::fast::{Doubles, Words};
 use crate::flow::Flow;
-use crate::inst::Inst;
+use crate::inst::{Inst, Op};
 use crate::tails::Tails;
 use crate::tickets;
 
@@ -22,7 +22,7 @@ pub(crate) struct SharedVar {
     /// The name in the source.
     pub(crate) name: String,
     pub(crate) offset: u32,
-    /// `None` if the launch sets its size.
+    /// Size in bytes; `None` if the launch sets it.
     pub(crate) bytes: Option<u32>,
 }
 
@@ -32,9 +32,11 @@ pub struct Kernel {
     pub(crate) name: String,
     pub(crate) insts: Vec<Inst>,
     pub(crate) lines: Vec<u32>,
+    /// The places of instructions whose source is in an included file.
+    pub(crate) included: Vec<Option<Arc<str>>>,
     pub(crate) ptx_lines: Vec<u32>,
     pub(crate) texts: Vec<String>,
-    /// Numbers of registers: of up to 32 bits, of 64 bits, and predicates.
+    /// The numbers of registers of up to 32 bits, of registers of 64 bits, and of predicates.
     pub(crate) planes: [usize; 3],
     /// Constants, expanded to planes.
     pub(crate) words: Vec<Words>,
@@ -53,13 +55,14 @@ pub struct Kernel {
     pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) reqntid: Option<[u32; 3]>,
     pub(crate) maxntid: Option<[u32; 3]>,
+    pub(crate) minnctapersm: Option<u32>,
     pub(crate) maxnreg: Option<u32>,
-    /// The registers that may have no value. They are analysed at the first launch that tracks
-    /// them.
+    /// The registers that may be uninitialized, computed at the first launch that tracks them.
     pub(crate) flow: OnceLock<Option<Arc<Flow>>>,
-    /// The instructions after skipped block barriers. They are analysed when first needed.
+    /// The instructions after skipped block barriers, computed when they are first needed.
     pub(crate) tails: OnceLock<Arc<Tails>>,
-    /// Whether each instruction runs only after a decision about an atomic's result; analysed when first needed.
+    /// Whether each instruction runs only after a decision about an atomic's result; computed when
+    /// it is first needed.
     pub(crate) decided: OnceLock<Arc<[bool]>>,
 }
 
@@ -79,7 +82,7 @@ impl Kernel {
         self.lines.is_empty()
     }
 
-    /// Returns the registers to track because they may have no value, if there are any.
+    /// Returns the registers to track because they may be uninitialized, if there are any.
     pub(crate) fn flow(&self) -> Option<&Arc<Flow>> {
         self.flow.get_or_init(|| Flow::new(&self.insts).map(Arc::new)).as_ref()
     }
@@ -99,8 +102,8 @@ impl Kernel {
         self.params.iter().map(|p| p.bytes)
     }
 
-    /// Returns the bytes of shared memory before the dynamic part, of which a launch has `dynamic`
-    /// bytes.
+    /// Returns the number of bytes of shared memory before the dynamic part, if a launch has
+    /// `dynamic` bytes of dynamic shared memory.
     pub(crate) fn shared_bytes(&self, dynamic: u32) -> u32 {
         if dynamic == 0 { self.static_shared } else { self.dynamic_base }
     }
@@ -120,7 +123,7 @@ impl Kernel {
         self.static_shared
     }
 
-    /// Returns the line of an instruction in the CUDA source, or 0 if the PTX has none.
+    /// Returns the line of an instruction in the kernel's CUDA source, or 0 if the PTX has none.
     pub fn line(&self, pc: u32) -> u32 {
         self.lines.get(pc as usize).copied().unwrap_or(0)
     }
@@ -128,6 +131,37 @@ impl Kernel {
     /// Returns the PTX line of an instruction.
     pub fn ptx_line(&self, pc: u32) -> u32 {
         self.ptx_lines.get(pc as usize).copied().unwrap_or(0)
+    }
+
+    /// Names the place of an instruction: a line of the source or of a file that the source
+    /// includes, or a PTX line if the PTX gives no source line.
+    pub fn place(&self, pc: u32) -> String {
+        let included = self.included.get(pc as usize).and_then(Option::as_deref);
+        match (self.line(pc), included) {
+            (0, Some(place)) => place.to_owned(),
+            (0, None) => format!("PTX line {}", self.ptx_line(pc)),
+            (line, _) => format!("line {line}"),
+        }
+    }
+
+    /// Returns whether the kernel's blocks may communicate.
+    pub fn interacts(&self) -> bool {
+        self.interacts
+    }
+
+    /// Returns the maximum number of registers per thread that the kernel's directives allow.
+    pub fn most_registers(&self) -> Option<u32> {
+        let threads = self.maxntid?.iter().product::<u32>().max(1);
+        let shared = self.minnctapersm.map(|blocks| (65536 / (blocks * threads).max(1)) & !7);
+        self.maxnreg.into_iter().chain(shared).min()
+    }
+
+    /// Returns the target of a branch.
+    pub fn branches_to(&self, pc: u32) -> Option<u32> {
+        match self.insts.get(pc as usize)?.op {
+            Op::Branch(target) => Some(target),
+            _ => None,
+        }
     }
 
     /// Returns the PTX of an instruction.

@@ -18,7 +18,7 @@ pub enum Arg {
     U32(u32),
     /// 32 bits, signed.
     I32(i32),
-    /// 64 bits, unsigned, or a device pointer.
+    /// An unsigned 64-bit integer, or a device pointer.
     U64(u64),
     /// 64 bits, signed.
     I64(i64),
@@ -47,14 +47,14 @@ impl Arg {
     }
 }
 
-/// A launch, as plain data. Write it as a literal.
+/// A launch, as plain data. Write the launch as a literal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch<'a> {
     /// Name of the entry in the module.
     pub entry: &'a str,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads per block in x, y, z: at most 1024 in all.
+    /// Threads per block in x, y, z: at most 1024 in total.
     pub block: [u32; 3],
     /// Blocks per cluster in x, y, z; `[1, 1, 1]` for no clusters.
     pub cluster: [u32; 3],
@@ -64,17 +64,17 @@ pub struct Launch<'a> {
     pub args: Vec<Arg>,
 }
 
-/// The order of execution, of the many orders that the ISA allows.
+/// The order of execution, which is one of the many orders that the ISA allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
-    /// Diverged lanes meet again at the immediate post-dominator. Counts are defined for this
+    /// Diverged lanes reconverge at the immediate post-dominator. Counts are defined for this
     /// schedule.
     #[default]
     Converged,
     /// Of the lanes that can run, those with the lowest program counter run first.
     MinPc,
-    /// Lanes, warps and blocks run ahead of each other at random, at most to the next `.sync`. The
-    /// number is the seed.
+    /// Lanes, warps and blocks run ahead of each other at random, but not beyond the next `.sync`.
+    /// The number is the seed.
     Adversarial(u64),
 }
 
@@ -117,19 +117,20 @@ pub struct Config {
     pub arch: Arch,
     /// Number of multiprocessors that the device reports; also `%nsmid`.
     pub sm_count: u32,
-    /// The longest time that may pass in a launch without a block ending. After that, the launch
-    /// counts as an endless loop. `None` sets no limit.
+    /// The longest time that may pass in a launch without any block finishing. After that time, and
+    /// at least a million warp instructions for each second of it, the launch counts as an endless
+    /// loop. `None` sets no limit.
     pub patience: Option<Duration>,
     /// Number of warp instructions that a launch may execute.
     pub budget: u64,
     /// Number of warp instructions that one block (or cluster) may execute.
     pub block_budget: u64,
-    /// Number of worker threads; 0 for one per core. Results do not depend on it.
+    /// Number of worker threads; 0 for one per core. Results do not depend on this number.
     pub threads: usize,
     /// Bytes of global memory.
     pub memory: u64,
-    /// The blocks to run, by linear index; `None` for all of them. Use a range for a grid that
-    /// would take too long. Clusters run completely or not at all.
+    /// The linear indices of the blocks to run; `None` for all blocks. Choose a range if the whole
+    /// grid would take too long. A cluster runs completely or not at all.
     pub blocks: Option<Range<u64>>,
 }
 

@@ -1,9 +1,9 @@
-//! Runs PTX on the CPU, warp by warp, and counts its work.
+//! Runs PTX on the CPU, warp by warp, and counts instructions and memory accesses.
 //!
-//! `simt` is a small, exact interpreter for the PTX that NVRTC emits for reductions. It runs the
-//! PTX that a GPU would run, and counts the same events as the GPU's counters. Observers see each
-//! access, barrier and warp-wide exchange. If the interpreter cannot run an instruction, loading
-//! the PTX fails with an error; the interpreter never guesses.
+//! `simt` is a small, exact interpreter for the PTX that NVRTC emits for reductions. The
+//! interpreter runs the PTX that a GPU would run, and counts the same events as the GPU's counters.
+//! Observers see each access, barrier and warp-wide exchange. If the interpreter cannot run an
+//! instruction, loading the PTX fails with an error; the interpreter never guesses.
 //!
 //! ```
 //! let text = r#"
@@ -57,7 +57,8 @@
 //! inlined), `cfg` (reconvergence points), `alu` (arithmetic), `exec` (warps, barriers, schedules
 //! and blocks), `global` (memory), `check` (whether a launch fits the simulated GPU: [`Arch`]),
 //! [`observer`] (the events), [`observe`] and [`Counters`] (the observers), and `place` (addresses
-//! as the source writes them). All of them use `model`, which has the terms of the memory model.
+//! in the notation of the source). All modules use `model`, which defines the terms of the memory
+//! model.
 #![forbid(unsafe_code)]
 
 mod alu;

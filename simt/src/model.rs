@@ -1,15 +1,15 @@
 //! The terms of the memory model, such as the space, kind and order of an access.
 
-/// The state space of an access. A generic address is resolved to its space first.
+/// The state space of an access. A generic address is first resolved to its space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
     /// Global memory. The host uses the same addresses.
     Global,
-    /// Shared memory. An address is the offset in the block's own memory. For another block of the
-    /// cluster, its upper bits have the rank plus 1;
+    /// Shared memory. An address is an offset in the block's own memory. If the address is in
+    /// another block of the cluster, its upper bits hold that block's rank plus 1;
     /// [`Access::peer`](crate::observer::Access::peer) splits such an address.
     Shared,
-    /// A thread's local memory. Addresses are offsets in it.
+    /// A thread's local memory. Addresses are offsets in this memory.
     Local,
     /// Constant memory.
     Const,
@@ -51,7 +51,8 @@ impl AccessKind {
 /// Memory order of an access or fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// No order. Two such accesses to one address race.
+    /// No order. Weak accesses to one address race if at least one of them is a write and no
+    /// synchronization orders them.
     Weak,
     /// `.volatile`, which is strong, like `.relaxed` at system scope.
     Volatile,
@@ -94,15 +95,15 @@ pub struct Buffer {
 pub enum CopyGroup {
     /// Puts the copies since the last group into a new group.
     Commit,
-    /// Waits for all groups but the last few.
+    /// Waits for all groups except the given number of most recent ones.
     Wait(u32),
-    /// Waits for all copies, in groups or not.
+    /// Waits for all copies, whether or not they are in a group.
     WaitAll,
 }
 
 impl CopyGroup {
-    /// Returns whether this operation waits for a copy in `group`, numbered from 0, if the thread
-    /// has made `made` groups.
+    /// Returns whether this operation waits for a copy in `group`, if the thread has committed
+    /// `made` groups; groups are numbered from 0.
     pub(crate) fn ends(self, group: u32, made: u32) -> bool {
         match self {
             CopyGroup::Commit => false,

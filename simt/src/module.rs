@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::ParseError;
 use crate::decode;
 use crate::kernel::Kernel;
-use crate::parse::ast::VarSpace;
+use crate::parse::ast::{Var, VarSpace};
 use crate::parse::{self, Lines};
 
 /// A PTX module with at least one entry that can be run.
@@ -17,16 +17,18 @@ pub struct Module {
     refused: Vec<(String, Vec<ParseError>)>,
     /// The initial bytes of global and constant variables.
     pub(crate) image: Vec<u8>,
+    /// The offsets of addresses in the image, and the offsets in the image to which they point.
+    pub(crate) addresses: Vec<(usize, u64)>,
 }
 
 /// Limit on the bytes of a module's variables. A larger size is probably a mistake.
 const LARGEST_IMAGE: u64 = 1 << 28;
 
 impl Module {
-    /// Loads PTX. If some entries cannot be run, they are refused when they are launched.
+    /// Loads PTX. Entries that cannot be run are refused when they are launched.
     ///
     /// # Errors
-    /// Fails if no entry can be run, with the first error.
+    /// If no entry can be run, fails with the first error.
     pub fn parse(text: &str) -> Result<Module, ParseError> {
         Module::load(text)
             .map_err(|errors| errors.into_iter().next().expect("a failure has an error"))
@@ -59,6 +61,7 @@ impl Module {
             image.resize((offset + var.bytes) as usize, 0);
             offsets.push(offset);
         }
+        let addresses = addresses(&text.vars, &offsets, &lines).map_err(|e| vec![e])?;
         let (mut kernels, mut refused) = (Vec::new(), Vec::new());
         for entry in &text.entries {
             match decode::kernel(&text, entry, &offsets, &lines) {
@@ -70,7 +73,8 @@ impl Module {
             return Err(refused.into_iter().flat_map(|(_, errors)| errors).collect());
         }
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Ok(Module { id: NEXT.fetch_add(1, Ordering::Relaxed), kernels, refused, image })
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Ok(Module { id, kernels, refused, image, addresses })
     }
 
     /// Returns the names of the entries that can be run, in source order.
@@ -112,7 +116,7 @@ impl Module {
     }
 
     /// Names the parameters of an entry, in order. Findings use these names, because compiled PTX
-    /// has none.
+    /// has no parameter names.
     pub fn name_params<'a>(&mut self, entry: &str, names: impl IntoIterator<Item = &'a str>) {
         if let Some(kernel) = self.kernels.iter_mut().find(|k| k.name == entry) {
             for (param, name) in kernel.params.iter_mut().zip(names) {
@@ -120,4 +124,27 @@ impl Module {
             }
         }
     }
+}
+
+/// Resolves the names among the initial values.
+fn addresses(
+    vars: &[Var<'_>],
+    offsets: &[u64],
+    lines: &Lines,
+) -> Result<Vec<(usize, u64)>, ParseError> {
+    let in_image = |var: &Var<'_>| matches!(var.space, VarSpace::Global | VarSpace::Const);
+    let mut all = Vec::new();
+    for (var, at) in vars.iter().zip(offsets) {
+        for (byte, name, more) in &var.addresses {
+            let found = vars.iter().zip(offsets).find(|(v, _)| v.name == *name && in_image(v));
+            let Some((_, target)) = found.filter(|_| in_image(var)) else {
+                let message = format!(
+                    "`{name}` is not a global variable: only the address of a global variable can be an initial value"
+                );
+                return Err(lines.error(var.offset, message));
+            };
+            all.push((*at as usize + byte, target.wrapping_add_signed(*more)));
+        }
+    }
+    Ok(all)
 }

@@ -1,9 +1,9 @@
-//! Names addresses as the source would write them, such as `shared[3]` or `in[200]`.
+//! Names addresses in the notation of the source, such as `shared[3]` or `in[200]`.
 
 use crate::kernel::Kernel;
 use crate::model::{Buffer, Space};
 
-/// The data from which the addresses of a launch are named.
+/// The data that is needed to name the addresses of a launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'a> {
     pub(crate) kernel: &'a Kernel,
@@ -85,8 +85,8 @@ impl Places<'_> {
     }
 }
 
-/// Names an element, such as `name[3]`. If the address is inside an element, or if the access is of
-/// single bytes, which may belong to a structure, gives the byte offset instead.
+/// Names an element, such as `name[3]`. Gives the byte offset instead if the address is inside an
+/// element, or if single bytes are accessed, because these may belong to a structure.
 pub(crate) fn element(name: &str, offset: u64, width: u32) -> String {
     match width > 1 && offset.is_multiple_of(width.into()) {
         true => format!("`{name}[{}]`", offset / u64::from(width)),
@@ -109,7 +109,7 @@ pub(crate) fn thread(thread: [u32; 3]) -> String {
     }
 }
 
-/// Names a block by its index in the grid, in the same form.
+/// Names a block by its index in the grid, in the same form as a thread.
 pub(crate) fn block(block: [u32; 3]) -> String {
     match block {
         [x, 0, 0] => format!("block {x}"),
@@ -118,12 +118,7 @@ pub(crate) fn block(block: [u32; 3]) -> String {
     }
 }
 
-/// Names a line of the source, or of the PTX if the source line is unknown.
-pub(crate) fn line(line: u32, ptx_line: u32) -> String {
-    if line == 0 { format!("PTX line {ptx_line}") } else { format!("line {line}") }
-}
-
-/// Formats a number of things, such as `1 block` or `2 blocks`.
+/// Formats a count with its noun, such as `1 block` or `2 blocks`.
 pub(crate) fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

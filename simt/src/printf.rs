@@ -24,7 +24,7 @@ struct Spec {
 /// Approximate limit on the bytes of the output.
 const LONGEST: usize = 1 << 16;
 
-/// Limit on the width of a field, because a mistake must not fill the memory.
+/// Limit on the width of a field, so that a mistake cannot fill the memory.
 const WIDEST: usize = 1 << 12;
 
 /// Formats values as the format string specifies.
@@ -115,7 +115,7 @@ fn conversion(rest: &mut std::str::Chars<'_>, values: &mut impl Values) -> Optio
     })
 }
 
-/// Reads digits from `c` on, or takes a value if `c` is `*`. Sets `c` to the next character.
+/// Reads digits starting at `c`, or takes a value if `c` is `*`. Sets `c` to the next character.
 fn number(c: &mut char, rest: &mut std::str::Chars<'_>, values: &mut impl Values) -> Option<i32> {
     if *c == '*' {
         *c = rest.next()?;

@@ -1,6 +1,6 @@
 //! Finds the parameter names of a kernel in its source, because PTX only numbers them.
 
-/// Returns the names of the parameters of an entry, in order; none if the source is not understood.
+/// Returns the names of the parameters of an entry, in order; empty if the source cannot be parsed.
 ///
 /// An entry that a macro defines has a name such as `reduce_##Block` in the source, and a name such
 /// as `reduce_256` in the PTX.
@@ -18,7 +18,8 @@ pub fn parameters<'s>(source: &'s str, entry: &str) -> Vec<&'s str> {
     parameters.filter_map(last).filter(|name| !name.is_empty()).collect()
 }
 
-/// Returns the name and the parameter list of the kernel with whose declaration a text begins.
+/// Returns the name and the parameter list of the kernel whose declaration is at the start of a
+/// text.
 fn kernel(text: &str) -> Option<(&str, &str)> {
     let mut rest = text;
     loop {

@@ -1,11 +1,11 @@
-//! Restores the names of the source from mangled names.
+//! Recovers the names in the source from mangled names.
 
 /// Demangles a name of a function or variable: `_ZZ6reduceE6shared` becomes `shared`, and
 /// `_Z6reducePKfPfm` becomes `reduce`. Any other name is returned unchanged.
 pub(crate) fn plain(name: &str) -> &str {
     if let Some(rest) = name.strip_prefix("_ZZ") {
-        // The name has the scope, `E`, and the variable. A number after that distinguishes equal
-        // names.
+        // The mangled name consists of the scope, `E`, and the variable. A number after the
+        // variable distinguishes equal names.
         let last = rest.char_indices().rev().filter(|(_, c)| *c == 'E');
         return last.filter_map(|(at, _)| counted(&rest[at + 1..])).next().unwrap_or(name);
     }

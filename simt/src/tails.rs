@@ -2,8 +2,8 @@
 //!
 //! On sm_70 and later, a barrier does not wait for threads that have exited, so an early return is
 //! not an error. A thread that skips a barrier and exits later has the same effect on the barrier.
-//! Only the second thread executes the *tail*: the instruction at which the paths through a barrier
-//! and around it meet again, if that is not the exit.
+//! Unlike a thread that returns early, this thread executes the *tail*: the instruction at which
+//! the paths through the barrier and around it meet again, if that is not the exit.
 
 use rustc_hash::FxHashSet;
 
@@ -12,14 +12,16 @@ use crate::inst::{Inst, NOWHERE, Op};
 /// The tails of a kernel's aligned barriers.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
-    /// For each instruction, the number of the tail that begins there, from 1; 0 if there is none.
+    /// For each instruction, the number of the tail that begins there, counted from 1; 0 if no tail
+    /// begins there.
     pub(crate) at: Vec<u16>,
-    /// Pairs of a barrier, by its instruction, and a tail after it.
+    /// Pairs of a barrier, given by the index of its instruction, and a tail after it.
     pub(crate) behind: Vec<(u32, u16)>,
     pub(crate) count: u16,
 }
 
-/// Limit on the number of instructions that the search visits. Branches beyond it have no tails.
+/// Limit on the number of instructions that the search visits. Branches beyond this limit have no
+/// tails.
 const MOST_STEPS: usize = 1 << 20;
 
 impl Tails {

@@ -1,26 +1,31 @@
-//! Finds the instructions that run only after a decision about the result of an atomic.
+//! Finds the instructions that run only if an atomic returned a certain value.
 //!
-//! The last block to take a ticket may reset it by an ordinary store, because the result shows that all others have theirs. An
-//! access that runs whatever the atomic returned has no such proof.
+//! The block that takes the last ticket may reset the counter with an ordinary store: the value of
+//! its ticket shows that all other blocks have taken theirs. A store that runs for every ticket
+//! value may come before the other blocks' atomics.
 
 use rustc_hash::FxHashSet;
 
 use crate::flow::{Reg, read, written};
 use crate::inst::{AtomOp, Inst, Op, Window};
 
-/// The facts so far; they only grow.
+/// The state of the analysis, which only grows until nothing changes.
+///
+/// In each pair, the second element concerns the results of compare-and-swaps, and the first
+/// concerns those of all other atomics.
 struct Tickets<'a> {
     insts: &'a [Inst],
-    /// Registers that depend on an atomic's result, and those that depend on a compare-and-swap's.
+    /// The registers whose values are computed from such a result.
     regs: [FxHashSet<Reg>; 2],
-    /// The same for shared and local memory.
+    /// Whether shared or local memory may hold such a value.
     memory: [bool; 2],
-    /// The same for instructions that run after a decision, and the branches that were followed.
+    /// For each instruction, whether a branch on such a value decides if it runs.
     decided: [Vec<bool>; 2],
+    /// The branches, by index and element of the pair, whose instructions are in `decided`.
     followed: FxHashSet<(usize, usize)>,
 }
 
-/// For each instruction: whether it runs only after a decision about an atomic's result.
+/// Returns for each instruction whether it runs only if an atomic returned a certain value.
 pub(crate) fn decided(insts: &[Inst]) -> Vec<bool> {
     let mut tickets = Tickets {
         insts,
@@ -35,7 +40,7 @@ pub(crate) fn decided(insts: &[Inst]) -> Vec<bool> {
 }
 
 impl Tickets<'_> {
-    /// Applies one instruction; returns whether anything is new.
+    /// Applies one instruction. Returns whether the state has changed.
     fn visit(&mut self, pc: usize) -> bool {
         let inst = &self.insts[pc];
         let guard = inst.guard.map(|(p, _)| u32::from(p) << 2 | 2);
@@ -69,9 +74,10 @@ impl Tickets<'_> {
         changed
     }
 
-    /// A branch depends on an atomic's result: so does all that runs before its lanes meet again. A loop that waits for a
-    /// result is left only with that result, so all that follows depends on it too; one that repeats a failed
-    /// compare-and-swap shows nothing about other threads.
+    /// Marks the instructions that a branch on an atomic's result decides: those between the branch
+    /// and the point where its lanes meet again. After a loop that waits for a result, these are all
+    /// instructions that follow, because only that result ends the loop. A loop that repeats a failed
+    /// compare-and-swap waits for no result of other threads.
     fn decide(&mut self, branch: usize, kind: usize) -> bool {
         if !self.followed.insert((branch, kind)) {
             return false;
@@ -88,7 +94,7 @@ impl Tickets<'_> {
         true
     }
 
-    /// The instructions that may run after a branch and before `end`.
+    /// Returns the instructions that may run after a branch and before `end`.
     fn reach(&self, branch: usize, end: usize) -> Vec<bool> {
         let mut reached = vec![false; self.insts.len()];
         let mut open = self.next(branch);
@@ -100,6 +106,7 @@ impl Tickets<'_> {
         reached
     }
 
+    /// Returns the instructions that may run directly after this one.
     fn next(&self, pc: usize) -> Vec<usize> {
         let inst = &self.insts[pc];
         let after = inst.guard.is_some().then_some(pc + 1);
@@ -111,7 +118,7 @@ impl Tickets<'_> {
     }
 }
 
-/// Memory of a block or a thread, through which a result is passed on.
+/// Returns whether memory belongs to a block or a thread, which may pass a result through it.
 fn is_own(window: Window) -> bool {
     !matches!(window, Window::Global | Window::Const | Window::Param)
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// All observers of a launch: counts, printed output, the three checks, a trace, and the state
-/// that launches leave behind. Each of them is optional.
+/// that launches leave behind. Each observer is optional.
 pub type Watch = (
     Option<(Counters, Prints)>,
     Option<Races>,
@@ -34,7 +34,7 @@ pub fn findings(watch: &Watch) -> Vec<Finding> {
 }
 
 impl Gpu {
-    /// Runs a kernel to its end, with or without observers.
+    /// Runs a kernel to completion, with or without observers.
     ///
     /// # Errors
     /// Fails as [`Gpu::launch`] does.

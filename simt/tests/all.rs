@@ -1,5 +1,5 @@
-//! All tests of the interpreter except those of its program. They are in one binary, because each
-//! further binary would compile the interpreter again for its own observers.
+//! All tests of the interpreter except those of its program. These tests are in one binary, because
+//! each further binary would compile the interpreter again for its own observers.
 
 mod common;
 

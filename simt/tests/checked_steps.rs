@@ -6,7 +6,7 @@ use simt::{Module, Schedule};
 
 const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
 const SIZES: [usize; 14] =
-    [0, 1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025, (1 << 16) + 13];
+    [0, 1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025, (1 << 14) + 13];
 
 /// Checks that the sum is correct, and that there are no findings.
 fn sums(step: &Step, schedules: &[Schedule]) {
@@ -52,7 +52,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
             .map(|threads| {
                 let mut device = Device::with(|c| c.threads = threads);
                 let mut counters = simt::Counters::default();
-                // Sums of these numbers round, so another order of additions would change the bits.
+                // Sums of these numbers are rounded, so another order of additions would change the
+                // bits.
                 let n = 100_003;
                 let bytes: Vec<u8> =
                     (0..n).flat_map(|i| (1.0f32 / (i + 1) as f32).to_le_bytes()).collect();

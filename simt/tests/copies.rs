@@ -1,5 +1,6 @@
-//! Asynchronous copies complete as late as the rules allow, and only waits make them visible;
-//! non-coherent loads; grids that do not fit; inputs larger than the machine's memory.
+//! Tests asynchronous copies, which complete as late as the rules allow and become visible only
+//! through waits; non-coherent loads; grids that do not fit; and inputs larger than the machine's
+//! memory.
 
 use std::time::{Duration, Instant};
 
@@ -93,7 +94,7 @@ fn waiting_for_too_few_groups_is_a_race_and_reads_old_data() {
 }
 
 /// If a copy reads fewer bytes than it writes, the rest are zeros, and no other bytes are read. If
-/// it reads no bytes, the address may be invalid.
+/// a copy reads no bytes, its address may be invalid.
 #[test]
 fn a_copy_reads_only_its_source_size() {
     for (read, from, right) in [(0, 1 << 20, [0, 0]), (0, 256, [0, 0]), (1, 252, [63, 0])] {
@@ -162,6 +163,67 @@ fn an_mbarrier_arrival_publishes_copies() {
     }
 }
 
+/// Runs `NEIGHBOUR` with an mbarrier for this number of arrivals.
+fn counted(arrivals: u32, first: &str, second: &str) -> Module {
+    let body = NEIGHBOUR.replace("FIRST", first).replace("SECOND", second).replace(
+        "mov.u32 %r4, rows;",
+        &format!(
+            ".shared .align 8 .b8 bar[8];\nmov.u32 %r4, rows;\nsetp.ne.u32 %p2, %r1, 0;\n\
+             @!%p2 mbarrier.init.shared.b64 [bar], {arrivals};\nbar.sync 0;"
+        ),
+    );
+    module(&body)
+}
+
+const NOINC: &str = "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];";
+const POLL: &str = "W: mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra W;";
+
+#[test]
+fn an_mbarrier_delays_its_phase_until_the_copies_it_counts_have_arrived() {
+    let also = "cp.async.mbarrier.arrive.shared.b64 [bar];\nmbarrier.arrive.shared.b64 _, [bar];";
+    let both = format!("{NOINC}\ncp.async.wait_all;");
+    for first in [NOINC, also, &both] {
+        let module = counted(64, first, POLL);
+        for schedule in schedules() {
+            let (device, out) = run(&module, schedule);
+            assert!(device.findings().is_empty(), "{first} {schedule}: {}", device.said());
+            assert!(out.iter().zip(0..).all(|(&v, i)| v == i ^ 32), "{schedule}: {out:?}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_that_an_mbarrier_counts_has_not_arrived_before_its_phase_ends() {
+    // Without a test, the copies are unordered in every schedule. A test whose result is ignored
+    // fails in some schedules.
+    let once = "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0;";
+    for (second, always) in [("", true), ("bar.sync 0;", true), (once, false)] {
+        let module = counted(64, NOINC, second);
+        let found = schedules().map(|schedule| {
+            let faults = faults(&run(&module, schedule).0);
+            assert!(faults.iter().all(|fault| *fault == Fault::DataRace), "{second}: {faults:?}");
+            !faults.is_empty()
+        });
+        let found: Vec<bool> = found.into_iter().collect();
+        assert!(found.contains(&true), "{second}");
+        assert!(!always || !found.contains(&false), "{second} {found:?}");
+    }
+}
+
+#[test]
+fn a_thread_may_wait_for_copies_that_an_mbarrier_counts() {
+    // The thread's own element, after an arrival and a wait.
+    let own = "cp.async.wait_all;\nmov.u32 %r7, %r6;";
+    for (second, fine) in [(own, true), ("mov.u32 %r7, %r6;", false)] {
+        let module = counted(64, NOINC, second);
+        for schedule in schedules() {
+            let (device, out) = run(&module, schedule);
+            assert_eq!(device.findings().is_empty(), fine, "{schedule}: {}", device.said());
+            assert!(!fine || out.iter().zip(0..).all(|(&v, i)| v == i), "{schedule}: {out:?}");
+        }
+    }
+}
+
 /// Threads write a row, and then the copy engine fills it.
 const REFILL: &str = ".shared .align 16 .b8 row[256];
     .shared .align 8 .b8 bar[8];
@@ -206,7 +268,8 @@ fn a_proxy_fence_makes_writes_visible_to_the_copy_engine() {
 
 #[test]
 fn a_non_coherent_load_is_for_read_only_memory() {
-    // The thread's own word, its neighbour's in another warp, and one that is never written.
+    // The thread's own word, the word of its neighbour in another warp, and a word that is never
+    // written.
     for (offset, fine) in [("%rd5", false), ("%rd6", false), ("%rd4", true)] {
         for swapped in [false, true] {
             let load = format!("ld.global.nc.u32 %r8, [{offset}];");

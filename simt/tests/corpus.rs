@@ -1,6 +1,7 @@
-//! Runs kernels beyond the steps, compiled by three versions of NVRTC, and checks their results.
+//! Runs kernels other than the steps, compiled by three versions of NVRTC, and checks their
+//! results.
 //!
-//! `tests/corpus/make.py` compiles them; `SIMT_CORPUS=DIR` runs another (larger) set.
+//! `tests/corpus/make.py` compiles the kernels; `SIMT_CORPUS=DIR` runs another (larger) set.
 
 #![allow(clippy::precedence)] // Products are shifted as in the PTX manual.
 
@@ -72,7 +73,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
 }
 
-/// Adds the sums that a kernel stores in `out`: one for each block, or one in all.
+/// Adds the sums that a kernel stores in `out`: one sum for each block, or a single sum.
 fn sum_of(text: &Text, device: &mut Device, launch: &Launch<'_>, out: u64, count: usize) -> f64 {
     run(text, device, launch);
     let size = text.element.size();
@@ -147,7 +148,8 @@ fn votes() {
             let any = warp.contains(&7);
             assert_eq!(row[0], mask(warp, &|v| v % 3 == 0), "{} ballot", text.name);
             assert_eq!(row[1], 1 + 2 * u32::from(any), "{} all and any", text.name);
-            // The result of activemask depends on the schedule, but includes the lane itself.
+            // The result of `activemask` depends on the schedule, but always includes the lane
+            // itself.
             assert!((1..=32).contains(&row[2]), "{} activemask {}", text.name, row[2]);
             assert_eq!((row[3], row[4]), ((1 << lane) - 1, lane as u32), "{}", text.name);
             let half = if lane < 16 {

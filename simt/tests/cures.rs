@@ -12,7 +12,7 @@ const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule
 fn module(body: &str) -> Module {
     let text = format!(
         ".version 8.4\n.target sm_80\n.address_size 64\n\
-         .visible .entry test(.param .u64 in)\n{{\n.shared .align 16 .b8 h[1024];\n\
+         .visible .entry test(.param .u64 in)\n{{\n.shared .align 16 .b8 h[1040];\n\
          .reg .b32 %r<40>;\n.reg .b64 %rd<40>;\n.reg .pred %p<9>;\n\
          ld.param.u64 %rd1, [in];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, h;\n{body}\nret;\n}}\n"
     );
@@ -27,8 +27,10 @@ fn said(body: &str, threads: u32) -> Vec<(Vec<Fault>, String)> {
         .map(|schedule| {
             let mut device = Device::new(schedule);
             let input = device.put(&[0; 1024]);
-            device.launch(&module, &launch("test", 1, threads, 0, vec![Arg::U64(input)])).unwrap();
-            (device.findings().iter().map(|f| f.fault).collect(), device.said())
+            let launch = launch("test", 1, threads, 0, vec![Arg::U64(input)]);
+            let stopped = device.launch(&module, &launch).err().map(|error| error.to_string());
+            let text = device.said() + &stopped.unwrap_or_default();
+            (device.findings().iter().map(|f| f.fault).collect(), text)
         })
         .collect()
 }
@@ -67,6 +69,61 @@ fn a_plain_read_beside_an_atomic_is_told_of_both() {
     }
 }
 
+/// Two warps run the last rounds of a sum, which are written for one warp: each `__syncwarp()`
+/// orders only the lanes of its own warp. A missing `__syncthreads()` before these rounds is
+/// another fault.
+#[test]
+fn rounds_for_one_warp_are_for_one_warp() {
+    let rounds = |threads: u32, barrier: &str| {
+        format!(
+            "shl.b32 %r3, %r1, 2;\nadd.u32 %r4, %r2, %r3;\nst.shared.u32 [%r4], %r1;\n{barrier}\n\
+             setp.ge.u32 %p1, %r1, {threads};\n@%p1 bra end;\nld.shared.u32 %r5, [%r4];\n\
+             ld.shared.u32 %r6, [%r4+128];\nadd.u32 %r5, %r5, %r6;\nbar.warp.sync -1;\n\
+             st.shared.u32 [%r4], %r5;\nbar.warp.sync -1;\nld.shared.u32 %r6, [%r4+64];\n\
+             add.u32 %r5, %r5, %r6;\nbar.warp.sync -1;\nst.shared.u32 [%r4], %r5;\nend:"
+        )
+    };
+    for (faults, text) in said(&rounds(64, "bar.sync 0;"), 128) {
+        assert_eq!(faults, [Fault::DataRace], "{text}");
+        assert!(text.contains("several warps run this code; let one warp run it"), "{text}");
+    }
+    for (faults, text) in said(&rounds(32, ""), 128) {
+        assert!(faults.contains(&Fault::DataRace), "{text}");
+        assert!(!text.contains("several warps"), "{text}");
+        assert!(text.contains("a `__syncthreads()` is missing between them"), "{text}");
+    }
+    for (_, text) in said(&rounds(32, "bar.sync 0;"), 128) {
+        assert_eq!(text, "");
+    }
+}
+
+/// An mbarrier that other threads may use before it is initialized.
+#[test]
+fn an_mbarrier_is_used_after_its_initialization() {
+    let used = |between: &str| {
+        format!(
+            "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra made;\nmbarrier.init.shared.b64 [%r2], 64;\n\
+             made: {between}\nmbarrier.arrive.shared.b64 %rd9, [%r2];"
+        )
+    };
+    let (arrive, wait) = ("barrier.cluster.arrive.aligned;", "barrier.cluster.wait.aligned;");
+    for (between, cure) in [
+        ("bar.warp.sync -1;", "put a `__syncthreads()` between the initialization"),
+        (arrive, "arrive at the barrier of the cluster, but none waits"),
+    ] {
+        // In other orders, a thread finds no mbarrier, which stops the kernel.
+        for (_, text) in said(&used(between), 64).into_iter().take(1) {
+            assert!(text.contains(cure), "{text}");
+            assert!(!text.contains("make both accesses atomic"), "{text}");
+        }
+    }
+    for between in ["bar.sync 0;", &format!("{arrive}\n{wait}")] {
+        for (_, text) in said(&used(between), 64) {
+            assert_eq!(text, "", "{between}");
+        }
+    }
+}
+
 /// 128 threads store, arrive and poll with `test_wait`, eight times in a row.
 #[test]
 fn polling_an_mbarrier_costs_no_more_than_a_load() {
@@ -88,7 +145,74 @@ fn polling_an_mbarrier_costs_no_more_than_a_load() {
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
-/// The time to load a module does not grow with the square of the number of constants.
+/// 256 threads pass a barrier 4 times. The barrier is a counter in shared memory, which each thread
+/// polls.
+const COUNTED_BARRIER: &str = "
+    shl.b32 %r3, %r1, 2;\nadd.u32 %r4, %r2, %r3;\nsub.u32 %r5, 1020, %r3;\nadd.u32 %r5, %r2, %r5;\n\
+    mov.u32 %r9, 0;\nsetp.ne.u32 %p1, %r1, 0;\n@!%p1 st.shared.u32 [%r2+1024], 0;\nbar.sync 0;\n\
+    again: st.shared.u32 [%r4], %r9;\nmembar.cta;\natom.shared.add.u32 %r6, [%r2+1024], 1;\n\
+    add.u32 %r9, %r9, 256;\n\
+    wait: ld.volatile.shared.u32 %r7, [%r2+1024];\nsetp.lt.u32 %p2, %r7, %r9;\n@%p2 bra wait;\n\
+    membar.cta;\nld.shared.u32 %r8, [%r5];\nmembar.cta;\natom.shared.add.u32 %r6, [%r2+1024], 1;\n\
+    add.u32 %r9, %r9, 256;\n\
+    leave: ld.volatile.shared.u32 %r7, [%r2+1024];\nsetp.lt.u32 %p2, %r7, %r9;\n@%p2 bra leave;\n\
+    membar.cta;\nsetp.lt.u32 %p3, %r9, 2048;\n@%p3 bra again;";
+
+/// Repeated polls cost little, however many threads poll: the checked run takes at most 60 times as
+/// long as the unchecked one.
+#[test]
+fn a_barrier_that_all_threads_poll_is_checked_quickly() {
+    let module = module(COUNTED_BARRIER);
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&[0; 1024]);
+    let launch = launch("test", 2, 256, 0, vec![Arg::U64(input)]);
+    let start = Instant::now();
+    device.gpu.launch(&module, &launch, &mut ()).unwrap();
+    let unchecked = start.elapsed();
+    device.launch(&module, &launch).unwrap();
+    let checked = start.elapsed() - unchecked;
+    assert_eq!(device.said(), "");
+    assert!(checked < 60 * unchecked, "{unchecked:?}, with checks {checked:?}");
+}
+
+/// A poll is checked again after a write or a fence: the last read of each thread sees the value of
+/// a writer that the thread is not ordered after.
+#[test]
+fn a_poll_after_a_change_is_checked_again() {
+    let body = "setp.ne.u32 %p1, %r1, 0;\n@!%p1 st.shared.u32 [%r2], 0;\nbar.sync 0;\n\
+                mov.u32 %r9, 0;\n\
+                again: ld.volatile.shared.u32 %r3, [%r2];\nadd.u32 %r9, %r9, 1;\n\
+                setp.lt.u32 %p2, %r9, 4;\n@%p2 bra again;\n\
+                setp.eq.u32 %p3, %r1, 37;\n@%p3 st.shared.u32 [%r2], 1;\n\
+                setp.lt.u32 %p2, %r9, 8;\n@%p2 bra again;";
+    for (faults, text) in said(body, 64) {
+        assert!(faults.contains(&Fault::DataRace), "{text}");
+    }
+}
+
+/// Each thread of a block takes one of 4 permits; the lanes that hold a permit wait for the others
+/// to converge, so these lanes must be released to return their permits.
+#[test]
+fn a_contended_semaphore_is_no_endless_loop() {
+    let body = "setp.ne.u32 %p1, %r1, 0;\n@!%p1 st.shared.u32 [%r2], 4;\nbar.sync 0;\n\
+                again: ld.volatile.shared.u32 %r3, [%r2];\n\
+                setp.eq.u32 %p2, %r3, 0;\n@%p2 bra again;\nsub.u32 %r4, %r3, 1;\n\
+                atom.shared.cas.b32 %r5, [%r2], %r3, %r4;\nsetp.ne.u32 %p2, %r5, %r3;\n\
+                @%p2 bra again;\nmembar.cta;\natom.global.add.u32 %r6, [%rd1], 1;\n\
+                membar.cta;\natom.shared.add.u32 %r5, [%r2], 1;";
+    let module = module(body);
+    for schedule in SCHEDULES {
+        let mut device = Device::with(|config| {
+            config.schedule = schedule;
+            config.block_budget = 1 << 20;
+        });
+        let input = device.put(&[0; 1024]);
+        device.launch(&module, &launch("test", 2, 128, 0, vec![Arg::U64(input)])).unwrap();
+        assert_eq!((device.get(input, 4), device.said()), (vec![0, 1, 0, 0], String::new()));
+    }
+}
+
+/// The time to load a module does not grow quadratically with the number of constants.
 #[test]
 fn many_constants_load_soon() {
     let lines: String =
@@ -96,4 +220,25 @@ fn many_constants_load_soon() {
     let start = Instant::now();
     module(&format!("mov.u32 %r3, 0;\n{lines}"));
     assert!(start.elapsed().as_secs() < 3, "{:?}", start.elapsed());
+}
+
+/// The analyses of a kernel do not take quadratic time if its instructions run from the last to the
+/// first.
+#[test]
+fn a_kernel_that_runs_backwards_loads_soon() {
+    let many = 10_000;
+    let steps: String = (0..many)
+        .rev()
+        .map(|i| format!("L{i}: add.u32 %a{}, %a{i}, 0;\nbra L{};\n", i + 1, i + 1))
+        .collect();
+    let body = format!(
+        ".reg .b32 %a<{}>;\n@%p1 mov.u32 %a0, h;\nbra L0;\n{steps}L{many}: st.shared.u32 [%r2], %a{many};",
+        many + 1
+    );
+    let start = Instant::now();
+    let module = module(&format!("setp.ne.u32 %p1, %r1, 40;\n{body}"));
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&[0; 16]);
+    device.launch(&module, &launch("test", 1, 1, 0, vec![Arg::U64(input)])).unwrap();
+    assert!(start.elapsed().as_secs() < 4, "{:?}", start.elapsed());
 }

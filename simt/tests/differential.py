@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
-"""Runs every line of differential.tsv on a GPU and prints the table with the hashes of the results.
+"""Runs every line of differential.tsv and approximate.tsv on a GPU.
 
-    python3 simt/tests/differential.py [FOLDER] > table
+    python3 simt/tests/differential.py FOLDER
 
-With a folder, the results of each line are kept there as LINE.bin, 8 bytes for each input.
-`SIMT_DIFFERENTIAL=FOLDER cargo test -p simt --test all -- differential` then shows where they differ.
+The folder gets both tables with the GPU's results. For each line of differential.tsv whose hash was another one, the
+folder also gets the file LINE.bin with the results, 8 bytes for each input.
+`SIMT_DIFFERENTIAL=FOLDER cargo test -p simt --test all -- differential` then shows where they differ from the
+interpreter's.
 Needs only a GPU of sm_90 or later and its driver.
 """
 
 import ctypes
+import functools
 import pathlib
 import struct
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 MANY = 4096
+FEW = 128  # The number of results that approximate.tsv holds for each line.
 MASK = (1 << 64) - 1
 INTS = [0, 1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF,
         0x80000000, 0xFFFFFFFF, 0x100000000, 0x7FFFFFFFFFFFFFFF, 0x8000000000000000, MASK - 1, MASK]
@@ -29,20 +34,26 @@ FLOATS = {
 }
 
 
+HALVES = {"f16x2": "f16", "bf16x2": "bf16"}
+
+
 def bits(ty):
-    return 32 if ty == "len" else int(ty.lstrip("subf"))
+    return 32 if ty == "len" or ty in HALVES else int(ty.lstrip("subf"))
 
 
 def mix(x):
-    """Hashes a number by SplitMix64."""
+    """Hashes a number with SplitMix64."""
     x = (x + 0x9E3779B97F4A7C15) & MASK
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & MASK
     x = ((x ^ x >> 27) * 0x94D049BB133111EB) & MASK
     return x ^ x >> 31
 
 
+@functools.cache
 def operand(ty, i, k):
-    """Returns the k-th operand of input i: an edge case, a number near one, few bits, or random bits."""
+    """Returns the k-th operand of input i: an edge case, a number near one, a number with few bits set, or random bits."""
+    if ty in HALVES:
+        return operand(HALVES[ty], i, k) | operand(HALVES[ty], i + MANY, k) << 16
     kind, value = mix(8 * i + 2 * k), mix(8 * i + 2 * k + 1)
     edges = FLOATS.get(ty, INTS)
     edge = edges[(kind >> 8) % len(edges)]
@@ -58,9 +69,12 @@ def operand(ty, i, k):
     return value & low
 
 
-def is_nan(ty, v):
-    exponent = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}.get(ty)
-    return exponent is not None and v & (1 << bits(ty)) - 1 & ~(1 << bits(ty) - 1) > exponent
+def without_payload(ty, v):
+    """Replaces every NaN with the same one, because payloads are not compared."""
+    if ty in HALVES:
+        return without_payload(HALVES[ty], v & 0xFFFF) & 0xFFFF | (without_payload(HALVES[ty], v >> 16) & 0xFFFF) << 16
+    infinity = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}.get(ty)
+    return MASK if infinity is not None and v & (1 << bits(ty) - 1) - 1 > infinity else v
 
 
 def ptx(result, operands, body):
@@ -85,53 +99,89 @@ def fnv(values):
     return h
 
 
-def main():
-    keep = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    cuda = ctypes.CDLL("libcuda.so.1")
+@functools.cache
+def inputs(operands):
+    types = operands.split(",")
+    return b"".join(operand(types[k], i, k).to_bytes(8, "little") if k < len(types) else bytes(8)
+                    for i in range(MANY) for k in range(4))
 
-    def call(name, *arguments):
-        status = getattr(cuda, name)(*arguments)
+
+class Gpu:
+    def __init__(self):
+        self.cuda = ctypes.CDLL("libcuda.so.1")
+        device, self.context, name = ctypes.c_int(), ctypes.c_void_p(), ctypes.create_string_buffer(100)
+        self.memory = ctypes.c_uint64()
+        self.call("cuInit", 0)
+        self.call("cuDeviceGet", ctypes.byref(device), 0)
+        self.call("cuDeviceGetName", name, 100, device)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), device)
+        self.call("cuCtxSetCurrent", self.context)
+        self.call("cuMemAlloc_v2", ctypes.byref(self.memory), 40 * MANY)
+        self.name = name.value.decode()
+
+    def call(self, name, *arguments):
+        status = getattr(self.cuda, name)(*arguments)
         if status:
             raise RuntimeError(f"{name}: error {status}")
 
-    call("cuInit", 0)
-    device, context, name = ctypes.c_int(), ctypes.c_void_p(), ctypes.create_string_buffer(100)
-    call("cuDeviceGet", ctypes.byref(device), 0)
-    call("cuDeviceGetName", name, 100, device)
-    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-    call("cuCtxSetCurrent", context)
-    memory = ctypes.c_uint64()
-    call("cuMemAlloc_v2", ctypes.byref(memory), 40 * MANY)
-    print(f"# result\toperands\tinstructions\tFNV-1a of the results on an {name.value.decode()}")
-    for line, row in enumerate((HERE / "differential.tsv").read_text().splitlines(), 1):
-        if row.startswith("#"):
-            continue
-        result, operands, body, _ = row.split("\t")
-        types = operands.split(",")
-        given = b"".join(operand(types[k], i, k).to_bytes(8, "little") if k < len(types) else bytes(8)
-                         for i in range(MANY) for k in range(4))
+    def load(self, row):
+        """Returns the module and the kernel of a line, or the error. Runs in several threads."""
+        result, operands, body = row[:3]
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         try:
-            call("cuModuleLoadData", ctypes.byref(module), ptx(result, types, body).encode() + b"\0")
-            call("cuModuleGetFunction", ctypes.byref(function), module, b"test")
+            self.call("cuCtxSetCurrent", self.context)
+            self.call("cuModuleLoadData", ctypes.byref(module), ptx(result, operands.split(","), body).encode() + b"\0")
+            self.call("cuModuleGetFunction", ctypes.byref(function), module, b"test")
         except RuntimeError as error:
-            print(f"{row}: {error}", file=sys.stderr)
-            print(f"{result}\t{operands}\t{body}\t-")
-            continue
-        call("cuMemcpyHtoD_v2", memory, given, len(given))
-        target = ctypes.c_uint64(memory.value + 32 * MANY)
-        call("cuMemsetD8_v2", target, 0, 8 * MANY)
-        arguments = (ctypes.c_void_p * 2)(*(ctypes.cast(ctypes.byref(a), ctypes.c_void_p) for a in (memory, target)))
-        call("cuLaunchKernel", function, MANY // 256, 1, 1, 256, 1, 1, 0, None, arguments, None)
-        call("cuCtxSynchronize")
+            return error
+        return module, function
+
+    def results(self, row, loaded):
+        module, function = loaded
+        given = inputs(row[1])
+        self.call("cuMemcpyHtoD_v2", self.memory, given, len(given))
+        target = ctypes.c_uint64(self.memory.value + 32 * MANY)
+        self.call("cuMemsetD8_v2", target, 0, 8 * MANY)
+        arguments = (ctypes.c_void_p * 2)(*(ctypes.cast(ctypes.byref(a), ctypes.c_void_p) for a in (self.memory, target)))
+        self.call("cuLaunchKernel", function, MANY // 256, 1, 1, 256, 1, 1, 0, None, arguments, None)
+        self.call("cuCtxSynchronize")
         got = ctypes.create_string_buffer(8 * MANY)
-        call("cuMemcpyDtoH_v2", got, target, 8 * MANY)
-        call("cuModuleUnload", module)
-        values = [MASK if is_nan(result, v) else v for v in struct.unpack(f"<{MANY}Q", got.raw)]
-        print(f"{result}\t{operands}\t{body}\t{fnv(values):016x}")
-        if keep:
-            keep.mkdir(parents=True, exist_ok=True)
-            (keep / f"{line}.bin").write_bytes(struct.pack(f"<{MANY}Q", *values))
+        self.call("cuMemcpyDtoH_v2", got, target, 8 * MANY)
+        self.call("cuModuleUnload", module)
+        return [without_payload(row[0], v) for v in struct.unpack(f"<{MANY}Q", got.raw)]
+
+    def table(self, name, folder, said):
+        """Runs a table, and writes it with what `said` returns for the line's number and results."""
+        lines = (HERE / name).read_text().splitlines()
+        rows = [(number, line.split("\t")) for number, line in enumerate(lines, 1) if not line.startswith("#")]
+        with ThreadPoolExecutor() as pool, open(folder / name, "w") as out:
+            out.write(f"{lines[0].split(' on an ')[0]} on an {self.name}\n")
+            for (number, row), loaded in zip(rows, pool.map(lambda row: self.load(row[1]), rows)):
+                if isinstance(loaded, RuntimeError):
+                    print(f"{name}, line {number}: {row[2]}: {loaded}", file=sys.stderr)
+                    row[-1] = "-"
+                else:
+                    row[-1] = said(number, row, self.results(row, loaded))
+                out.write("\t".join(row) + "\n")
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    gpu = Gpu()
+
+    def hashed(number, row, values):
+        found = f"{fnv(values):016x}"
+        if found != row[-1]:
+            (folder / f"{number}.bin").write_bytes(struct.pack(f"<{MANY}Q", *values))
+        return found
+
+    def written(_, row, values):
+        low = (1 << bits(row[0])) - 1
+        return ",".join(f"{v & low:x}" for v in values[:FEW])
+
+    gpu.table("differential.tsv", folder, hashed)
+    gpu.table("approximate.tsv", folder, written)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,16 @@
-//! Compares the interpreter's instructions with a GPU's: each line of `differential.tsv` on 4096
-//! inputs.
+//! Compares the interpreter's instructions with a GPU's: runs each line of `differential.tsv` on
+//! 4096 inputs, and compares a hash of the results.
 //!
-//! `differential.py` computes the hashes on a GPU. A line with the hash `-` has not been run there.
-//! If `SIMT_DIFFERENTIAL` names the folder of results that the script keeps, the test lists the
-//! differences.
+//! `approximate.tsv` holds the results of instructions whose last bits PTX does not specify. The
+//! interpreter's result may differ from the GPU's by at most a tolerance: the relative error times
+//! the GPU's result, or the absolute error, whichever is larger. The table gives both errors as
+//! powers of two.
+//!
+//! `differential.py` writes both tables on a GPU. A line with the result `-` has not been run on a
+//! GPU. If `SIMT_DIFFERENTIAL` names the folder of results that the script keeps, the test lists
+//! the differences.
 
+use std::collections::HashMap;
 use std::{env, fs};
 
 use crate::common::{Device, launch, text};
@@ -86,14 +92,13 @@ const F64: [u64; 17] = [
 ];
 
 fn bits(ty: &str) -> u32 {
-    if ty == "len" {
-        32
-    } else {
-        ty.trim_start_matches(|c: char| c.is_alphabetic()).parse().unwrap()
+    match ty {
+        "len" | "f16x2" | "bf16x2" => 32,
+        _ => ty.trim_start_matches(|c: char| c.is_alphabetic()).parse().unwrap(),
     }
 }
 
-/// Hashes a number by SplitMix64.
+/// Hashes a number with SplitMix64.
 fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -101,8 +106,12 @@ fn mix(x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// Returns the k-th operand of input i: an edge case, a number near one, few bits, or random bits.
+/// Returns the k-th operand of input i: an edge case, a number near an edge case, an integer with
+/// leading zeros, or random bits.
 fn operand(ty: &str, i: u64, k: u64) -> u64 {
+    if let Some(half) = ty.strip_suffix("x2") {
+        return operand(half, i, k) | operand(half, i + MANY, k) << 16;
+    }
     let (kind, value) = (mix(8 * i + 2 * k), mix(8 * i + 2 * k + 1));
     let (edges, float): (&[u64], bool) = match ty {
         "f16" => (&F16, true),
@@ -122,8 +131,12 @@ fn operand(ty: &str, i: u64, k: u64) -> u64 {
     }
 }
 
-/// Replaces every NaN with the same one, because payloads are not compared.
+/// Replaces every NaN with the same NaN, because payloads are not compared.
 fn without_payload(ty: &str, v: u64) -> u64 {
+    if let Some(half) = ty.strip_suffix("x2") {
+        let of = |v: u64| without_payload(half, v & 0xffff) & 0xffff;
+        return of(v) | of(v >> 16) << 16;
+    }
     let infinity = match ty {
         "f16" => 0x7c00,
         "bf16" => 0x7f80,
@@ -162,23 +175,22 @@ fn ptx(result: &str, operands: &[&str], body: &str) -> String {
 }
 
 /// Returns the interpreter's results for a line.
-fn results(result: &str, operands: &[&str], body: &str) -> Result<Vec<u64>, String> {
+fn results(given: &[u8], result: &str, operands: &[&str], body: &str) -> Result<Vec<u64>, String> {
     let module = Module::parse(&ptx(result, operands, body)).map_err(|e| e.to_string())?;
     let mut device = Device::new(Schedule::Converged);
-    let given: Vec<u8> = (0..MANY)
-        .flat_map(|i| {
-            let of = |k: u64| operands.get(k as usize).map_or(0, |ty| operand(ty, i, k));
-            (0..4).map(of).collect::<Vec<_>>()
-        })
-        .flat_map(u64::to_le_bytes)
-        .collect();
-    let input = device.put(&given);
+    let input = device.put(given);
     let out = device.put(&[0; 8 * MANY as usize]);
     let launch = launch("test", MANY as u32 / 256, 256, 0, vec![Arg::U64(input), Arg::U64(out)]);
     device.gpu.launch(&module, &launch, &mut ()).map_err(|e| e.to_string())?;
     let bytes = device.get(out, 8 * MANY as usize);
     let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
     Ok(words.map(|v| without_payload(result, v)).collect())
+}
+
+/// Returns the operands of all inputs, as the kernels read them.
+fn inputs(operands: &[&str]) -> Vec<u8> {
+    let of = |i, k| operands.get(k as usize).map_or(0, |ty| operand(ty, i, k));
+    (0..MANY).flat_map(|i| (0..4).map(move |k| of(i, k))).flat_map(u64::to_le_bytes).collect()
 }
 
 fn fnv(values: &[u64]) -> u64 {
@@ -212,6 +224,7 @@ fn differing(line: usize, operands: &[&str], ours: &[u64]) -> String {
 #[test]
 fn results_are_those_of_a_gpu() {
     let (mut wrong, mut known) = (Vec::new(), 0);
+    let mut given = HashMap::new();
     for (at, row) in text("tests/differential.tsv").lines().enumerate() {
         let [result, operands, body, hash] = row.split('\t').collect::<Vec<_>>()[..] else {
             panic!("line {}: not four columns: {row}", at + 1);
@@ -221,11 +234,75 @@ fn results_are_those_of_a_gpu() {
         }
         known += 1;
         let operands: Vec<&str> = operands.split(',').collect();
-        match results(result, &operands, body) {
+        let given = given.entry(operands.clone()).or_insert_with(|| inputs(&operands));
+        match results(given, result, &operands, body) {
             Ok(ours) if format!("{:016x}", fnv(&ours)) == hash => {}
             Ok(ours) => wrong.push(format!("{body}{}", differing(at + 1, &operands, &ours))),
             Err(error) => wrong.push(format!("{body}: {error}")),
         }
     }
     assert!(wrong.is_empty(), "{} of {known} lines:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Returns the value of a floating-point result, and of each half of a packed one.
+fn floats(ty: &str, v: u64) -> Vec<f64> {
+    let half = |v: u64, exponent: u32| {
+        let mantissa = 15 - exponent;
+        let (sign, low) = (if v & 0x8000 == 0 { 1.0 } else { -1.0 }, v & ((1 << mantissa) - 1));
+        let bias = (1 << (exponent - 1)) - 1;
+        let scaled =
+            |m: u64, e: i32| sign * m as f64 * f64::from(e - bias - mantissa as i32).exp2();
+        match v >> mantissa & ((1 << exponent) - 1) {
+            0 => scaled(low, 1),
+            e if e == (1 << exponent) - 1 => {
+                if low == 0 {
+                    sign * f64::INFINITY
+                } else {
+                    f64::NAN
+                }
+            }
+            e => scaled(low | 1 << mantissa, e as i32),
+        }
+    };
+    match ty {
+        "f64" => vec![f64::from_bits(v)],
+        "f32" => vec![f32::from_bits(v as u32).into()],
+        "f16" => vec![half(v, 5)],
+        "bf16" => vec![half(v, 8)],
+        "f16x2" => vec![half(v & 0xffff, 5), half(v >> 16 & 0xffff, 5)],
+        _ => vec![half(v & 0xffff, 8), half(v >> 16 & 0xffff, 8)],
+    }
+}
+
+#[test]
+fn approximate_results_are_close_to_a_gpu() {
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for row in text("tests/approximate.tsv").lines().filter(|row| !row.starts_with('#')) {
+        let [result, operands, body, errors, theirs] = row.split('\t').collect::<Vec<_>>()[..]
+        else {
+            panic!("not five columns: {row}");
+        };
+        let (relative, absolute) = errors.split_once(',').unwrap();
+        let power = |e: &str| e.parse::<f64>().unwrap().exp2();
+        let (relative, absolute) = (power(relative), power(absolute));
+        let operands: Vec<&str> = operands.split(',').collect();
+        let ours = results(&inputs(&operands), result, &operands, body).unwrap();
+        for (i, (ours, theirs)) in ours.iter().zip(theirs.split(',')).enumerate() {
+            let theirs = u64::from_str_radix(theirs, 16).unwrap();
+            compared += 1;
+            let pairs = floats(result, *ours).into_iter().zip(floats(result, theirs));
+            for (a, b) in pairs.filter(|(a, b)| !(a.is_nan() && b.is_nan()) && a != b) {
+                let off = (a - b).abs();
+                if !(off.is_finite() && off <= (relative * b.abs()).max(absolute)) {
+                    let given: Vec<String> = (0..operands.len())
+                        .map(|k| format!("{:#x}", operand(operands[k], i as u64, k as u64)))
+                        .collect();
+                    wrong.push(format!("{body} {}: {a:e}, on the GPU {b:e}", given.join(" ")));
+                }
+            }
+        }
+    }
+    assert!(compared >= 30 * 128, "only {compared} results");
+    assert!(wrong.is_empty(), "{} results:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -39,7 +39,7 @@ struct Case {
     cluster: u32,
     /// Number of elements of the input.
     n: usize,
-    /// The length that is passed to the kernel, if it differs from that.
+    /// The length that is passed to the kernel, if it differs from the number of elements.
     told: usize,
     partial: bool,
 }
@@ -221,13 +221,13 @@ fn a_read_beyond_the_end_names_its_allocation() {
 #[test]
 fn uninitialised_shared_memory_is_reported() {
     let case = Case::new("uninitialised_shared", 2, 128, 200);
-    always(&case, &[Fault::Uninitialised]);
-    assert_eq!(case.run(Schedule::Converged).lines(Fault::Uninitialised)[0], [11]);
+    always(&case, &[Fault::Uninitialized]);
+    assert_eq!(case.run(Schedule::Converged).lines(Fault::Uninitialized)[0], [11]);
     always(&Case::new("uninitialised_shared", 2, 128, 256), &[]);
 }
 
 #[test]
-fn uninitialised_global_memory_is_reported() {
+fn uninitialized_global_memory_is_reported() {
     let step = &STEPS[6];
     let module = Module::parse(&step.ptx(Element::F32)).unwrap();
     let mut device = Device::new(Schedule::Converged);
@@ -236,7 +236,7 @@ fn uninitialised_global_memory_is_reported() {
     step.sum(&mut device, &module, Element::F32, 64, input, 128).unwrap();
     let findings = device.findings();
     assert_eq!(findings.len(), 1, "{}", device.said());
-    assert_eq!(findings[0].fault, Fault::Uninitialised);
+    assert_eq!(findings[0].fault, Fault::Uninitialized);
     assert_eq!(findings[0].address, input + 400);
     assert_eq!(findings[0].place, "element 100 of the first parameter's buffer");
 }
@@ -253,7 +253,7 @@ fn freed_memory_is_reported() {
 }
 
 #[test]
-fn writes_of_a_launch_are_initialised_for_the_next() {
+fn writes_of_a_launch_are_initialized_for_the_next() {
     let step = &STEPS[0];
     let module = Module::parse(&step.ptx(Element::F32)).unwrap();
     let mut device = Device::new(Schedule::Converged);
@@ -339,7 +339,7 @@ fn a_cluster_barrier_must_be_waited_for() {
 }
 
 /// If one thread arrives and all threads exit, the barrier opens without participants. (Fuzzing
-/// found that it opened after its blocks had ended, which the race check did not expect.)
+/// found that the barrier opened after its blocks had ended, which the race check did not expect.)
 #[test]
 fn a_barrier_that_all_threads_leave_opens() {
     let text = ".version 8.4\n.target sm_90\n.address_size 64\n\
@@ -360,8 +360,8 @@ fn a_ring_needs_its_waits_and_barriers() {
     let text = crate::common::text("tests/corpus/ptx/bulk_ring.float.12.4.90.ptx");
     let lines: Vec<&str> = text.lines().collect();
     for (i, line) in lines.iter().enumerate() {
-        // Replaces a wait with a constant. (A wait whose result is ignored would pass, because
-        // copies complete immediately here, so each test finds that its phase has completed.)
+        // Replaces a wait with a constant. (A wait whose result is ignored would not be reported,
+        // because copies complete immediately here, so each test finds its phase complete.)
         let other = match line.trim() {
             l if l.starts_with("bar.sync") => String::new(),
             l if l.starts_with("mbarrier.try_wait") => "setp.eq.u32 done, 1, 1;".into(),
@@ -445,8 +445,8 @@ fn a_compare_and_swap_that_fails_reads() {
     }
 }
 
-/// If the lanes of a warp store one value by one instruction, the finding differs from that of a
-/// race.
+/// If the lanes of a warp store the same value with one instruction, the finding differs from that
+/// of a race.
 #[test]
 fn storing_the_same_value_is_a_separate_class() {
     for schedule in [Schedule::Converged, Schedule::MinPc] {
@@ -459,7 +459,7 @@ fn storing_the_same_value_is_a_separate_class() {
         ] {
             assert_eq!(on_one_word(body, 1, 32, schedule), faults, "{body}");
         }
-        // Stores by other warps and blocks are ordinary races.
+        // Stores of the same value by different warps or blocks are ordinary races.
         let one = "st.global.u32 [%rd1], 7;";
         assert!(on_one_word(one, 1, 64, schedule).contains(&Fault::DataRace));
         assert_eq!(on_one_word(one, 2, 1, schedule), [Fault::DataRace]);

@@ -113,7 +113,7 @@ fn instructions_yield_the_same_in_any_order() {
     }
 }
 
-/// Tests this test: it must detect a wrong expectation.
+/// Tests the comparison itself, which must detect a wrong expected value.
 #[test]
 fn a_wrong_expectation_is_detected() {
     let text = std::fs::read_to_string(path("tests/ptx/add_s32.ptx")).unwrap();

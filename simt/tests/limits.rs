@@ -45,7 +45,7 @@ fn gpus_have_names() {
     );
     assert_eq!(
         sms("sm_86:0").unwrap_err(),
-        "`0` multiprocessors: give a whole number from 1 to 65536, for example sm_86:28"
+        "`0` is not a number of multiprocessors: give a whole number from 1 to 65536, for example sm_86:28"
     );
     let config = Config::default();
     assert_eq!((config.arch.name, config.sm_count), ("sm_90", 132));
@@ -59,8 +59,8 @@ fn static_shared_memory_has_its_own_limit() {
     let module = entry("sm_60", "", 49156);
     assert_eq!(
         refused(Config::default(), &module, 256, 0, 1),
-        "entry `reduce` has 49156 bytes of static shared memory, but no GPU allows a block more \
-         than 49152: make the array `extern __shared__`, and give its size at the launch; sm_90 allows 232448"
+        "entry `reduce` has 49156 bytes of static shared memory, but no GPU allows more than 49152 \
+         per block: declare the array `extern __shared__`, and pass its size at the launch (sm_90 allows 232448)"
     );
 }
 
@@ -91,8 +91,8 @@ fn clusters_are_those_of_the_gpu() {
     assert_eq!(refused(playing("sm_90"), &module, 32, 0, 16), "fine");
     assert_eq!(
         refused(playing("sm_120"), &module, 32, 0, 16),
-        "clusters of [16, 1, 1] blocks: sm_120 allows at most 8, in a grid of whole clusters, not \
-         [32, 1, 1]"
+        "clusters of [16, 1, 1] blocks in a grid of [32, 1, 1]: sm_120 allows at most 8 blocks per cluster, and the \
+         grid must be a multiple of the cluster"
     );
 }
 
@@ -101,7 +101,7 @@ fn ptx_for_a_newer_gpu_is_refused() {
     let module = entry("sm_90a", "", 16);
     assert_eq!(
         refused(playing("sm_86"), &module, 32, 0, 1),
-        "entry `reduce` is made for sm_90a, but the simulated GPU is sm_86: simulate sm_90, or \
+        "entry `reduce` is compiled for sm_90a, but the simulated GPU is sm_86: simulate sm_90, or \
          compile for sm_86 or older"
     );
     assert_eq!(refused(playing("sm_90"), &module, 32, 0, 1), "fine");
@@ -121,12 +121,12 @@ fn a_kernel_s_declared_limits_are_checked() {
     let module = entry("sm_60", ".maxnreg 256", 16);
     assert_eq!(
         refused(Config::default(), &module, 32, 0, 1),
-        "entry `reduce` declares at most 256 registers per thread (`.maxnreg`), but sm_90 allows 1 \
-         to 255: lower it"
+        "entry `reduce` declares a limit of 256 registers per thread (`.maxnreg`), but sm_90 allows 1 \
+         to 255: change this limit"
     );
     assert_eq!(
         refused(Config::default(), &module, 2048, 0, 1),
-        "a block of [2048, 1, 1] threads: 2048 in all, but 1 to 1024 are allowed: launch more \
+        "a block of [2048, 1, 1] has 2048 threads, but 1 to 1024 are allowed: launch more \
          blocks of fewer threads"
     );
 }
@@ -156,12 +156,15 @@ fn an_endless_loop_is_stopped_by_the_time_budget() {
         assert_eq!(trap.kind, TrapKind::Budget);
         let said = trap.to_string();
         assert!(said.starts_with("budget exhausted at line "), "{schedule}: {said}");
-        assert!(said.contains("no block has ended for 300 ms; 0 of 4 blocks ended. "), "{said}");
+        assert!(
+            said.contains("no block has finished in the last 300 ms; 0 of 4 blocks ended. "),
+            "{said}"
+        );
         assert!(said.contains(" repeats lines 9 to 10: "), "{schedule}: {said}");
     }
 }
 
-/// Each block that ends is progress, even if all blocks together take long.
+/// Each block that ends counts as progress, even if all blocks together take long.
 #[test]
 fn a_launch_that_makes_progress_is_not_stopped() {
     // Each block executes more instructions than the interpreter does between two checks of the
@@ -182,7 +185,8 @@ fn a_launch_that_makes_progress_is_not_stopped() {
     let one = run(None, 1).unwrap();
     let patience = 8 * one;
     assert!(run(Some(patience), 24).unwrap() > patience);
-    // A single block that takes longer than the limit is stopped, although it would end.
+    // A single block that takes longer than the limit is stopped, even if it would eventually
+    // finish.
     assert!(run(Some(one / 50), 1).is_err());
 }
 

@@ -1,4 +1,5 @@
-//! Tests the messages to the reader: each mistake gives a sentence with its line and its cure.
+//! Tests the error messages: each mistake gives a sentence that names its line and the way to fix
+//! it.
 
 use crate::common::{Device, Element, launch, module, text};
 use simt::observe::{Fault, Prints};
@@ -14,7 +15,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// The error that stopped it.
+    /// Returns the error that stopped the run.
     fn error(&self) -> String {
         self.result.as_ref().err().map(ToString::to_string).unwrap_or_default()
     }
@@ -116,6 +117,16 @@ fn blocks_that_share_an_address_get_their_own_cure() {
     );
 }
 
+/// In a tree without its barrier, the writes of two rounds also race. An atomic would not help.
+#[test]
+fn rounds_of_a_tree_are_told_to_synchronize() {
+    let module = module("../book/live/kernels/v1-divergence/no-barrier.f32.ptx");
+    let said = run_module(&module, Schedule::Converged, 1, 256, 256).device.said();
+    assert!(said.contains("thread 2 writes `shared[8]`"), "{said}");
+    assert!(said.contains("a barrier is missing between the rounds"), "{said}");
+    assert!(!said.contains("atomic"), "{said}");
+}
+
 /// Parameters have names if the host provides them.
 #[test]
 fn buffers_have_the_names_of_their_parameters() {
@@ -126,7 +137,7 @@ fn buffers_have_the_names_of_their_parameters() {
 }
 
 #[test]
-fn uninitialised_memory_is_reported_by_element() {
+fn uninitialized_memory_is_reported_by_element() {
     let said = run("uninitialised_shared", Schedule::Converged, 2, 128, 200).device.said();
     assert!(
         said.starts_with(
@@ -175,7 +186,7 @@ fn an_array_has_its_own_bounds() {
     }
 }
 
-/// The bounds of dynamic shared memory are checked too, although the system's memory follows it.
+/// The bounds of dynamic shared memory are also checked, although the system's memory follows it.
 #[test]
 fn dynamic_memory_ends_before_the_system_s() {
     let error = |offset: u32| {
@@ -196,7 +207,7 @@ fn dynamic_memory_ends_before_the_system_s() {
     assert!(error(64).contains("`shared[16]` is outside of `shared`, which has 64 bytes"));
 }
 
-/// The lower bound is checked too, also for single lanes of a warp.
+/// The lower bound is checked too, even for single lanes of a warp.
 #[test]
 fn an_array_has_its_own_lower_bound() {
     let text = |offset: i32| {
@@ -220,8 +231,8 @@ fn an_array_has_its_own_lower_bound() {
     assert!(error(132).contains("by thread 31: `second[64]` is outside of `second`"));
 }
 
-/// From sm_70 on, a barrier does not wait for threads that have exited; the note describes older
-/// GPUs.
+/// On sm_70 and newer, a barrier does not wait for threads that have exited; the note describes
+/// older GPUs.
 #[test]
 fn an_early_return_is_a_note_on_portability() {
     let old = text("tests/faults/early_return.ptx");
@@ -376,7 +387,9 @@ fn functions_are_called() {
     }
 }
 
-/// A module names the files that it includes, in any order: lines are those of the kernel's own.
+/// A module may list its source files in any order. Messages give lines of the kernel's own file,
+/// even for code that is inlined there through several functions; for other code, they also name
+/// the file.
 #[test]
 fn lines_are_those_of_the_kernel_s_own_file() {
     let said = |files: &str, loc: &str| {
@@ -400,8 +413,18 @@ fn lines_are_those_of_the_kernel_s_own_file() {
         (second, ".loc 2 36 9", "line 36"),
         (second, ".loc 1 7 9, function_name L, inlined_at 2 36 5", "line 36"),
         (second, ".loc 2 36 9, function_name L, inlined_at 1 7 5", "line 36"),
-        (second, ".loc 1 7 9", "PTX line 10"),
+        (second, ".loc 1 7 9", "line 7 of `total.cuh`"),
+        (
+            second,
+            ".loc 1 9 5, function_name L, inlined_at 2 36 5\n\
+             .loc 1 7 9, function_name M, inlined_at 1 9 5",
+            "line 36",
+        ),
+        (second, ".loc 1 7 9, function_name M, inlined_at 1 9 5", "line 7 of `total.cuh`"),
+        (".file 1 \"/kernel.cu\"\n.file 2 \"/a/b.cuh\"", ".loc 2 7 9", "line 7 of `b.cuh`"),
         ("", ".loc 1 36 9", "line 36"),
+        ("", ".loc 2 36 9", "PTX line 10"),
+        (second, ".loc 1 0 9", "PTX line 10"),
     ] {
         let text = said(files, loc);
         assert!(text.contains(&format!("at {line}")), "{files} {loc}: {text}");

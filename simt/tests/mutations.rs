@@ -4,8 +4,8 @@
 use crate::common::{Device, ELEMENTS, Element, STEPS, Step};
 use simt::{Module, Schedule};
 
-/// The barriers of a step whose removal is harmless: the number and the reasons. The mutants
-/// without them must pass for every type, and no other may pass.
+/// The barriers of steps that can be removed without harm, and the reason for each. The mutants
+/// that lack these barriers must pass for every type, and no other mutant may pass.
 fn harmless(step: &Step, block: u32) -> &'static [&'static str] {
     match (step.name, block) {
         ("v4-unroll-warp", 64) => &[
@@ -101,8 +101,7 @@ fn every_barrier_is_necessary_or_listed_as_harmless() {
     assert!(tried > 200, "only {tried} mutants");
 }
 
-/// The barriers that are listed as harmless are harmless: without them, no seed gives a wrong
-/// result.
+/// Tests that removing the listed barriers is harmless: without them, no seed gives a wrong result.
 #[test]
 fn removing_harmless_barriers_gives_correct_sums() {
     for step in STEPS {
@@ -121,8 +120,8 @@ fn removing_harmless_barriers_gives_correct_sums() {
     }
 }
 
-/// The verdict does not depend on the schedule: a mutant that is detected under one is detected
-/// under all.
+/// The verdict does not depend on the schedule: a mutant that is detected under one schedule is
+/// detected under all of them.
 #[test]
 fn mutants_are_caught_on_every_schedule() {
     for step in STEPS {

@@ -1,4 +1,5 @@
-//! Tests order through fences and atomics: such accesses do not race, and the check is fast.
+//! Tests the order that fences and atomics establish: ordered accesses do not race, and the check
+//! is fast.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use simt::{Arg, Module, Schedule};
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1), Schedule::Adversarial(2)];
 
-/// Returns a kernel with one pointer, `%rd1`, and its thread index in `%r1`.
+/// Returns a kernel with one pointer, in `%rd1`, and the thread's index in `%r1`.
 fn module(body: &str) -> Module {
     let text = format!(
         ".version 7.8\n.target sm_70\n.address_size 64\n\
@@ -56,7 +57,7 @@ fn time_is_linear_in_fences_and_acquiring_atomics() {
     }
 }
 
-/// Every block takes a ticket, and the last one resets both words with ordinary stores.
+/// Every block takes a ticket, and the last block resets both words with ordinary stores.
 const RESET: &str = "setp.ne.u32 %p1, %r1, 0;
     @%p1 ret;
     sub.u32 %r3, %r2, 1;
@@ -103,8 +104,8 @@ fn a_reset_by_a_block_that_is_not_last_is_a_race() {
 
 #[test]
 fn observation_by_an_atomic_orders_no_other_memory() {
-    // Each block stores to the second word before its ticket, without a fence; the last one reads
-    // it.
+    // Each block stores to the second word before it takes its ticket, without a fence; the last
+    // block reads this word.
     let body = RESET.replace("FENCE", "").replace("ATOM", "add.relaxed.gpu");
     let body = body.replace("sub.u32 %r3, %r2, 1;", "sub.u32 %r3, %r2, 1;\nmov.u32 %r6, %ctaid.x;\nsetp.ne.u32 %p3, %r6, 0;\n@%p3 bra S;\nst.global.u32 [%rd1+4], %r6;\nS:");
     let module = module(&body.replace("mov.u32 %r5, 0;", "ld.global.u32 %r5, [%rd1+4];"));
@@ -112,7 +113,8 @@ fn observation_by_an_atomic_orders_no_other_memory() {
     assert!(device.findings().iter().any(|f| f.fault == Fault::DataRace), "{}", device.said());
 }
 
-/// The first block stores a value and sets a volatile flag; the second polls the flag and reads.
+/// The first block stores a value and sets a volatile flag; the second polls the flag and reads the
+/// value.
 const FLAG: &str = "mov.u32 %r3, %ctaid.x;
     setp.ne.u32 %p1, %r3, 0;
     @%p1 bra W;
@@ -127,7 +129,8 @@ W:
     AFTER
     ld.global.u32 %r5, [%rd1+4];";
 
-/// After a fence, a volatile store is a flag, and polling it with volatile loads is no race.
+/// After a fence, a volatile store is a flag, and polling the flag with volatile loads is not a
+/// race.
 #[test]
 fn a_volatile_flag_after_a_fence_is_no_race() {
     let fence = "fence.acq_rel.gpu;";

@@ -15,8 +15,9 @@ const SCHEDULES: [Schedule; 7] = [
     Schedule::Adversarial(5),
 ];
 
-/// Checks the faults of a body under every schedule. It has a pointer to zeros in `%rd1` and their copy `room` in shared
-/// memory, the thread in `%r1`, its block in `%r2`, and its number in the grid in `%r3`.
+/// Checks the faults of a body under every schedule. The body has a pointer to zeros in `%rd1`, a
+/// copy of the zeros (`room`) in shared memory, the thread's index in `%r1`, its block in `%r2`,
+/// and its number in the grid in `%r3`.
 fn always(body: &str, (grid, block): (u32, u32), expected: &[Fault]) {
     let text = format!(
         ".version 7.8\n.target sm_70\n.address_size 64\n.visible .entry test(.param .u64 p)\n{{\n\
@@ -37,7 +38,8 @@ fn always(body: &str, (grid, block): (u32, u32), expected: &[Fault]) {
     }
 }
 
-/// All lanes store one value by one instruction, of any width: no harm, in every order.
+/// If all lanes store the same value with one instruction, of any width, this is harmless in any
+/// order.
 #[test]
 fn the_same_value_is_no_harm_in_any_order() {
     for space in ["global", "shared"] {
@@ -64,7 +66,8 @@ fn the_same_value_is_no_harm_in_any_order() {
     }
 }
 
-/// A value that changes from one round to the next may be overwritten by a lane that is a round behind.
+/// A value that changes from one round to the next may be overwritten by a lane that is one round
+/// behind.
 #[test]
 fn a_value_that_changes_is_a_race_in_every_order() {
     let rounds = |store: &str| {
@@ -81,8 +84,8 @@ fn a_value_that_changes_is_a_race_in_every_order() {
     );
 }
 
-/// Each thread adds to a counter, and the last thread reads it: others may not have added yet. The result of the atomic
-/// plays no part in that.
+/// Each thread adds to a counter, and the last thread reads it: other threads may not have added
+/// yet. Whether the atomic's result is used makes no difference.
 #[test]
 fn a_plain_read_after_ones_own_atomic_is_a_race_in_every_order() {
     let read = "setp.ne.u32 %p1, %r3, %r4;\n@%p1 ret;\nld.global.u32 %r8, [%rd1];\nst.global.u32 [%rd1+64], %r8;";
@@ -90,14 +93,14 @@ fn a_plain_read_after_ones_own_atomic_is_a_race_in_every_order() {
         "red.global.add.u32 [%rd1], 1;",
         "atom.global.add.u32 %r7, [%rd1], 1;",
         "atom.global.add.u32 %r7, [%rd1], 1;\nmul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd2, %rd2, %rd1;\nst.global.u32 [%rd2+128], %r7;",
-        // An addition by compare-and-swap: its loop shows nothing about other threads.
+        // An addition by compare-and-swap: the end of its loop implies nothing about other threads.
         "ld.relaxed.gpu.global.u32 %r6, [%rd1];\nL: add.u32 %r7, %r6, 1;\nmov.u32 %r9, %r6;\n\
          atom.global.cas.b32 %r6, [%rd1], %r9, %r7;\nsetp.ne.u32 %p2, %r6, %r9;\n@%p2 bra L;",
     ] {
         for shape in [(1, 32), (1, 256), (3, 32), (2, 64), (5, 1)] {
             always(&format!("{add}\n{read}"), shape, &[Fault::DataRace]);
         }
-        // A store races as the read does.
+        // A store races in the same way as the read.
         let store =
             read.replace("ld.global.u32 %r8, [%rd1];", "st.global.u32 [%rd1], 0;\nmov.u32 %r8, 0;");
         always(&format!("{add}\n{store}"), (2, 64), &[Fault::DataRace]);
@@ -108,14 +111,15 @@ fn a_plain_read_after_ones_own_atomic_is_a_race_in_every_order() {
     }
 }
 
-/// The last to take a ticket knows that the others have theirs, however it learns the number.
+/// The last block to take a ticket can rely on the others having taken theirs, however the ticket
+/// number reaches the branch.
 #[test]
 fn the_last_ticket_may_be_reset() {
     let reset = "st.global.u32 [%rd1], 0;";
     let first = "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra MET;\nsub.u32 %r6, %r5, 1;\natom.global.add.u32 %r7, [%rd1], 1;\n\
                  setp.eq.u32 %p2, %r7, %r6;\n";
     for body in [
-        // By a branch, by a guard, by a return.
+        // The reset depends on a branch, on a guard, or on an early return.
         format!(
             "setp.ne.u32 %p1, %r1, 0;\n@%p1 ret;\nsub.u32 %r6, %r5, 1;\natom.global.add.u32 %r7, [%rd1], 1;\n\
                  setp.ne.u32 %p2, %r7, %r6;\n@%p2 bra E;\n{reset}\nE:"
@@ -127,7 +131,7 @@ fn the_last_ticket_may_be_reset() {
             "{first}selp.u32 %r8, 1, 0, %p2;\nst.shared.u32 [room], %r8;\nMET: bar.sync 0;\n\
                  ld.shared.u32 %r8, [room];\nsetp.eq.u32 %p3, %r8, 0;\n@%p3 ret;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 ret;\n{reset}"
         ),
-        // A flag that is set in the branch.
+        // The decision is passed through a flag that is set in the branch.
         format!(
             "mov.u32 %r8, 0;\n{first}@!%p2 bra MET;\nmov.u32 %r8, 1;\nMET: setp.eq.u32 %p3, %r8, 0;\n@%p3 ret;\n{reset}"
         ),

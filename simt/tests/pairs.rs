@@ -1,5 +1,6 @@
-//! A value and its flag, passed from one thread to another by every kind, size, fence and scope: each is right or found.
-//! The expected verdict follows PTX's memory model, not the check.
+//! Passes a value and its flag from one thread to another with accesses of every kind, size, fence
+//! and scope: each combination is either correct or reported. The expected verdict follows PTX's
+//! memory model, not the check.
 
 use crate::common::{Device, launch};
 use simt::observe::Fault;
@@ -12,7 +13,7 @@ enum Kind {
     Weak,
     Volatile,
     Relaxed,
-    /// Releasing as a store, acquiring as a load.
+    /// The access releases if it is a store, and acquires if it is a load.
     Ordered,
     Atomic,
 }
@@ -24,14 +25,15 @@ const KINDS: [Kind; 5] = [Kind::Weak, Kind::Volatile, Kind::Relaxed, Kind::Order
 struct Way {
     store: Kind,
     load: Kind,
-    /// Bits of each store and of each load: two of 32 bits, or one of 64.
+    /// The width in bits of each store and each load: two 32-bit accesses, or one 64-bit access.
     stored: u32,
     loaded: u32,
-    /// Whether the value is passed by weak accesses, instead of those of the flag.
+    /// Whether the value is passed by weak accesses instead of accesses of the same kind as those
+    /// to the flag.
     weak_value: bool,
     /// Fences after the value is stored, and before it is loaded.
     fences: [bool; 2],
-    /// Of fences and accesses.
+    /// Whether fences and accesses have device scope.
     device: bool,
     /// Whether the two threads are in different blocks.
     apart: bool,
@@ -85,7 +87,7 @@ impl Way {
                     + &self.store(self.store, 32, 4, "1")
             }
         };
-        // A weak load may not poll: it reads once.
+        // A weak load must not poll, so it reads only once.
         let again = if self.load == Kind::Weak { "" } else { "@%p2 bra AGAIN;\n" };
         let receive = match self.loaded {
             64 => {
@@ -123,11 +125,12 @@ impl Way {
         Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// The findings that PTX's memory model demands, and `UnorderedVolatile` for volatile pairs that nothing orders.
+    /// The findings that PTX's memory model requires, and `UnorderedVolatile` for volatile pairs
+    /// that nothing orders.
     fn expected(&self) -> Vec<Fault> {
         let strong = |kind: Kind| kind != Kind::Weak;
         let wide = self.device || !self.apart;
-        // Volatile accesses have the scope of the system.
+        // Volatile accesses have system scope.
         let reaches = |kind: Kind| wide || kind == Kind::Volatile;
         let atomic = |a: Kind, b: Kind| strong(a) && strong(b) && reaches(a) && reaches(b);
         let pair = |a: Kind, b: Kind| match (a, b) {
@@ -184,7 +187,8 @@ fn ways() -> Vec<Way> {
             ] {
                 for fences in [[false, false], [true, false], [false, true], [true, true]] {
                     for weak_value in [false, true] {
-                        // A fence or a value of its own has a meaning for two accesses only.
+                        // Fences and separate weak accesses for the value make sense only if the
+                        // value and the flag are accessed separately.
                         let fits = |bits: u32, fence: bool| bits == 32 || !fence;
                         let two = stored == 32 && loaded == 32;
                         if fits(stored, fences[0])
@@ -236,7 +240,7 @@ fn every_way_to_pass_a_value_is_right_or_found() {
     assert!(ways.len() > 1000, "{}", ways.len());
 }
 
-/// Both sides are named, with what is missing.
+/// The finding names both sides and what is missing.
 #[test]
 fn a_pair_of_different_sizes_is_told_of_its_sizes() {
     let way = Way {
@@ -252,5 +256,8 @@ fn a_pair_of_different_sizes_is_told_of_its_sizes() {
     };
     let (faults, said) = way.found(&way.module(), Schedule::Converged);
     assert_eq!(faults, [Fault::DataRace], "{said}");
-    assert!(said.contains("only accesses of the same bytes are atomic to each other"), "{said}");
+    assert!(
+        said.contains("only accesses to the same bytes are atomic with respect to each other"),
+        "{said}"
+    );
 }

@@ -60,8 +60,8 @@ fn the_steps_load() {
     assert_eq!(missing(&files), "");
 }
 
-/// The whole matrix of compilers and architectures can be loaded. To test it, run
-/// `tests/corpus/make.py DIR --all ...`, then `SIMT_CORPUS=DIR cargo test -p simt`.
+/// PTX from every combination of compiler and architecture can be loaded. To test all combinations,
+/// run `tests/corpus/make.py DIR --all ...`, then `SIMT_CORPUS=DIR cargo test -p simt`.
 #[test]
 fn the_whole_matrix_loads() {
     let Some(dir) = std::env::var_os("SIMT_CORPUS") else { return };
@@ -84,7 +84,7 @@ fn inlined_code_is_reported_at_its_caller() {
     assert_eq!(line(".loc 2 7 3"), 0);
     assert_eq!(line(".loc 2 7 3, function_name $L__info_string0, inlined_at 1 12 5"), 12);
     assert_eq!(line(".loc 2 7 3, function_name $L__info_string0+40, inlined_at 1 12 5"), 12);
-    // Within the first file, the line is that of the code itself.
+    // For code in the first file, the reported line is that of the code itself.
     assert_eq!(line(".loc 1 7 3, function_name $L__info_string0, inlined_at 1 12 5"), 7);
     // For code that is inlined twice, the line is that of the nearest caller in the first file.
     let deep = ".loc 2 7 3, function_name $L__info_string0, inlined_at 2 20 1, \

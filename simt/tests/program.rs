@@ -1,9 +1,9 @@
-//! Tests of the program through its command line.
+//! Tests the program through its command line.
 
 use std::process::Command;
 
-/// Returns a command for the program. If it is built for another architecture, the variable
-/// `REDUCE_RUNNER` names the emulator that runs it.
+/// Returns a command for the program. If the program is built for another architecture, the
+/// variable `REDUCE_RUNNER` names the emulator that runs it.
 fn program() -> Command {
     let runner = std::env::var("REDUCE_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace().chain([env!("CARGO_BIN_EXE_simt")]);
@@ -54,7 +54,7 @@ fn the_output_of_threads_comes_first() {
 #[test]
 fn an_endless_loop_is_stopped_on_request() {
     let (_, error, fine) = run("endless", &["--patience", "0.2", "--block", "64"]);
-    assert!(!fine && error.contains("no block has ended for 200 ms"), "{error}");
+    assert!(!fine && error.contains("no block has finished in the last 200 ms"), "{error}");
     let (_, error, fine) = run("endless", &["--patience", "-1"]);
     assert!(!fine && error.contains("the number of seconds must be"), "{error}");
 }
@@ -81,15 +81,38 @@ fn unsupported_features_are_listed_by_entry() {
     assert!(!fine && error.contains("entry `reduce` cannot be run"), "{error}");
 }
 
-/// A closed output is a failure, and an endless file is not read completely.
+/// A full output device is a failure.
 #[cfg(target_os = "linux")]
 #[test]
-fn endless_files_and_full_outputs_are_refused() {
+fn full_outputs_are_a_failure() {
     let full = std::fs::File::create("/dev/full").unwrap();
     let out = program().args(["check", &fixture("says")]).stdout(full).output().unwrap();
     assert!(!out.status.success());
     let error = String::from_utf8_lossy(&out.stderr);
     assert!(error.starts_with("error: cannot write the result: "), "{error}");
-    let (_, error, fine) = simt(&["run", &fixture("says"), "--arg", "buf:f32:10:/dev/zero"]);
-    assert!(!fine && error.contains("/dev/zero has more bytes than the buffer"), "{error}");
+}
+
+/// A pipe would block, and a device has no end.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_refused() {
+    let pipe = std::env::temp_dir().join(format!("simt-pipe-{}", std::process::id()));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for file in [pipe.to_str().unwrap(), "/dev/zero"] {
+        let (_, error, fine) = simt(&["check", file]);
+        assert!(!fine && error.contains("it is not a regular file"), "{error}");
+        let arg = format!("buf:f32:4:{file}");
+        let (_, error, fine) = simt(&["run", &fixture("says"), "--arg", &arg]);
+        assert!(!fine && error.contains("it is not a regular file"), "{error}");
+    }
+    std::fs::remove_file(pipe).unwrap();
+}
+
+#[test]
+fn errors_have_at_most_100_columns() {
+    for words in [&["--shared", "4294967295"][..], &["--schedule", "x"], &["--cluster", "3"]] {
+        let (_, error, fine) = simt(&[&["run", &fixture("says")], words].concat());
+        assert!(!fine && error.lines().all(|line| line.chars().count() <= 100), "{error}");
+        assert!(error.lines().count() > 1, "{error}");
+    }
 }

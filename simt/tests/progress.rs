@@ -1,5 +1,5 @@
 //! Tests that lanes, warps and blocks that wait for each other make progress, and that a launch is
-//! stopped if they wait in vain.
+//! stopped if the waits can never end.
 
 use simt::{Arg, Config, Error, Gpu, Launch, Module, Schedule, TrapKind};
 

@@ -107,7 +107,8 @@ macro_rules! check {
     };
 }
 
-/// Adapts a function of 32-bit operands: unsigned here; below, signed and float.
+/// Adapts a function of unsigned 32-bit operands; the functions below adapt signed and float
+/// operands.
 fn w(f: impl Fn(u32, u32, u32) -> u32) -> impl Fn(u64, u64, u64) -> Option<u64> {
     move |a, b, c| Some(f(a as u32, b as u32, c as u32).into())
 }
@@ -236,8 +237,8 @@ proptest! {
             "rcp.rn.f32 %d, %a;" => f(|a, _, _| 1.0 / a);
             "add.ftz.f32 %d, %a, %b;" => f(|a, b, _| ftz(ftz(a) + ftz(b)));
             "mul.rn.ftz.f32 %d, %a, %b;" => |a, b, _| {
-                // Whether a product that rounds up to the smallest normal number is flushed is not
-                // tested here.
+                // This test does not cover whether a product that rounds up to the smallest normal
+                // number is flushed.
                 let x = ftz(f32::from_bits(a as u32)) * ftz(f32::from_bits(b as u32));
                 (x.abs() != f32::MIN_POSITIVE).then(|| f32_bits(ftz(x)))
             };
@@ -250,7 +251,7 @@ proptest! {
             "cvt.rzi.u32.f32 %d, %a;" => |a, _, _| Some((f32::from_bits(a as u32) as u32).into());
             "max.f32 %d, %a, %b;" => |a, b, _| {
                 let (a, b) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
-                // ARM's maximum of a signalling NaN is a NaN, unlike PTX's.
+                // On ARM, the maximum of a signalling NaN and a number is a NaN, unlike in PTX.
                 let max = if a.is_nan() { b } else if b.is_nan() { a } else { a.max(b) };
                 (a != b).then(|| f32_bits(max))
             };
@@ -270,8 +271,8 @@ proptest! {
         check!(rows, "b64" -> "b32",
             "cvt.rn.f32.f64 %d, %a;" => |a, _, _| Some(f32_bits(f64::from_bits(a) as f32));
             "cvt.rzi.s32.f64 %d, %a;" => |a, _, _| {
-                // By the manual, NaN becomes 0 if the source is in single precision, and the
-                // smallest number here.
+                // According to the manual, NaN becomes 0 if the source has single precision; with
+                // the double-precision source here, it becomes the smallest integer.
                 let x = f64::from_bits(a);
                 Some(if x.is_nan() { 0x8000_0000 } else { (x as i32 as u32).into() })
             };
@@ -326,7 +327,8 @@ proptest! {
     }
 }
 
-/// Each prefix of PTX that ends at a line gives an error with a position, or a shorter module.
+/// Each prefix of PTX that ends at a line break gives an error with a position, or a shorter
+/// module.
 #[test]
 fn truncated_texts_are_errors() {
     for step in [STEPS[0], STEPS[6]] {

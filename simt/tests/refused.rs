@@ -1,5 +1,5 @@
-//! Tests how PTX that cannot be run is refused: only the entry in question if possible, and with an
-//! alternative.
+//! Tests how PTX that cannot be run is refused: if possible, only the entry in question is refused,
+//! and the message names an alternative.
 
 use crate::common::{Device, launch, module};
 use simt::{Module, Schedule};
@@ -144,18 +144,39 @@ fn two_of_one_name_are_refused() {
     assert!(Module::parse(&twice).is_ok());
 }
 
+/// Variables that bodies declare share the module's namespace, and an initial value can be the
+/// address of such a variable.
+#[test]
+fn variables_of_bodies_have_one_name() {
+    let head = ".version 8.4\n.target sm_60\n.address_size 64\n";
+    let body = "{ .global .u32 x;\nret; }";
+    assert_eq!(
+        text_error(&format!("{head}.entry a() {body}\n.entry b() {body}\n")),
+        "PTX line 6, column 27: variable `x` is defined twice, first on line 4: rename one of them"
+    );
+    assert_eq!(
+        text_error(&format!("{head}.global .u64 p = f;\n.entry f() {{ ret; }}\n")),
+        "PTX line 4, column 14: `f` is not a global variable: only the address of a global variable can be an initial value"
+    );
+    let said = text_error(&format!("{head}.global .u32 p = p;\n.entry f() {{ ret; }}\n"));
+    assert!(
+        said.contains("a number, or a variable's name in an 8-byte element, found `p`"),
+        "{said}"
+    );
+}
+
 #[test]
 fn unknown_versions_and_targets_are_refused() {
     assert_eq!(
         text_error(".version 99.9\n.target sm_60\n"),
-        "PTX line 1, column 10: PTX version 99.9 is not supported; versions up to 9.x are: \
-         compile with a toolkit that emits one of them"
+        "PTX line 1, column 10: PTX version 99.9 is not supported, but versions up to 9.x are: \
+         compile with a toolkit that emits one of these"
     );
     for target in ["sm_999", "sm_91", "compute_60", "sm_"] {
         assert_eq!(
             text_error(&format!(".version 8.4\n.target {target}\n")),
             format!(
-                "PTX line 2, column 9: the target `{target}` is not supported; sm_10 to sm_121 are: compile for one of them"
+                "PTX line 2, column 9: the target `{target}` is not supported, but sm_10 to sm_121 are: compile for one of these"
             )
         );
     }

@@ -1,4 +1,5 @@
-//! Compares seven steps with plain Rust under every schedule, and their counts with the hardware's.
+//! Compares the sums of seven steps with plain Rust under every schedule, and their counts with the
+//! hardware's.
 
 use simt::{Arg, Config, Counters, Gpu, Launch, Module, Observer, Schedule};
 
@@ -115,7 +116,7 @@ fn adversarial_sums_are_correct() {
     check(Schedule::Adversarial(1));
 }
 
-/// The counts of ncu on an H200 for a full block of 256 threads; the interpreter's are equal.
+/// ncu's counts on an H200 for a full block of 256 threads; the interpreter's counts are equal.
 #[test]
 fn counts_equal_the_hardware_s() {
     let want = [

@@ -38,7 +38,7 @@ fn conflicts_are_where_the_book_shows_them() {
             .map(|r| r.events.iter().filter(|e| e.what == "load").map(|e| e.conflicts).sum())
             .collect()
     };
-    // The counters give 70 for the whole block; the trace gives them by round.
+    // The counters give 70 conflicts for the whole block; the trace gives them per round.
     assert_eq!(conflicts(1).iter().sum::<u32>(), 70);
     assert_eq!(conflicts(2), [0; 10]);
     let trace = traced(1, 256, 256);

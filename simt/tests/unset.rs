@@ -6,7 +6,7 @@ use simt::{Arg, Module, Schedule};
 
 const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(5)];
 
-/// Returns a kernel with a body, registers, parameters and the thread's index.
+/// Returns a kernel with the given body, and with registers, parameters and the thread's index.
 fn module(body: &str) -> Module {
     let text = format!(
         ".version 8.4\n.target sm_80\n.address_size 64\n\
@@ -48,7 +48,7 @@ fn clean(body: &str) {
     assert!(findings.is_empty(), "{body}\n{}", findings[0]);
 }
 
-/// Expects one finding, for `times` lanes and with these words.
+/// Expects one finding, for `times` lanes and with this text.
 #[track_caller]
 fn unset(body: &str, times: u64, words: &str) {
     match found(body).as_slice() {
@@ -64,7 +64,8 @@ fn unset(body: &str, times: u64, words: &str) {
 fn a_value_that_only_some_threads_load_is_found_where_it_is_stored() {
     let body = "@!%p1 bra join;\nld.global.u32 %r2, [%rd4];\njoin: st.shared.u32 [%r31], %r2;";
     unset(body, 12, "thread 20 stores an uninitialized variable at PTX line 24: initialize");
-    // A predicated load gives the same finding. If both paths set the register, there is none.
+    // A predicated load gives the same finding. If both paths set the register, there is no
+    // finding.
     unset("@%p1 ld.global.u32 %r2, [%rd4];\nst.global.u32 [%rd5], %r2;", 12, "thread 20 stores");
     clean("@%p1 ld.global.u32 %r2, [%rd4];\n@!%p1 mov.u32 %r2, 0;\nst.global.u32 [%rd5], %r2;");
 }
@@ -119,7 +120,7 @@ fn a_value_that_is_selected_away_is_no_use() {
         "ld.global.u32 %r2, [%rd4];\nselp.b32 %r3, %r2, %r4, %p1;\nselp.b32 %r5, %r3, 0, %p1;\nst.global.u32 [%rd5], %r5;",
     );
     unset("selp.b32 %r5, 0, %r4, %p1;\nst.global.u32 [%rd5], %r5;", 12, "thread 20 stores");
-    // If another condition decides the value of a condition, there is no finding.
+    // If another operand alone determines the value of a condition, there is no finding.
     clean(
         "setp.eq.u32 %p2, %r4, 7;\nsetp.gt.u32 %p3, %r1, 99;\nand.pred %p4, %p2, %p3;\n@%p4 bra end;\nend:",
     );
@@ -128,7 +129,7 @@ fn a_value_that_is_selected_away_is_no_use() {
         12,
         "as a condition",
     );
-    // There is no finding for bits that are masked out and bytes that are not stored.
+    // There is no finding for bits that are masked out, or for bytes that are not stored.
     clean("and.b32 %r5, %r4, 0;\nst.global.u32 [%rd5], %r5;");
     clean(
         "mov.u32 %r2, 5;\nmov.b64 %rd9, {%r2, %r4};\ncvt.u32.u64 %r5, %rd9;\nst.global.u32 [%rd5], %r5;",
@@ -137,7 +138,7 @@ fn a_value_that_is_selected_away_is_no_use() {
     clean("add.u32 %r5, %r4, 1;");
 }
 
-/// One lane has the value, and all lanes read it from there, as is usual for a sum of a warp.
+/// One lane has the value, and all lanes read it from that lane, as is usual for a warp sum.
 #[test]
 fn a_shuffle_hands_on_what_the_source_lane_holds() {
     let lead = "setp.eq.u32 %p2, %r1, 3;\n@%p2 ld.global.u32 %r2, [%rd4];\n";
@@ -167,7 +168,8 @@ fn a_loop_gives_a_value_before_it_is_read() {
 
 #[test]
 fn padding_is_copied_and_not_accused() {
-    // A structure of a double and an int, 16 bytes with 4 of padding, written member by member.
+    // A structure of a double and an int, which has 16 bytes including 4 bytes of padding, is
+    // written member by member.
     let fill = "mov.u64 %rd9, 0;\nst.shared.u64 [%r31], %rd9;\nst.shared.u32 [%r31+8], %r1;\nbar.sync 0;\n";
     let copy = "xor.b32 %r9, %r30, 16;\nmov.u32 %r8, s;\nadd.u32 %r8, %r8, %r9;\n\
                 ld.shared.v2.u64 {%rd10, %rd11}, [%r8];\nbar.sync 0;\n\
@@ -175,7 +177,7 @@ fn padding_is_copied_and_not_accused() {
     let result = "ld.shared.u32 %r10, [%r31+8];\nst.global.u32 [%rd5], %r10;";
     clean(&format!("{fill}{copy}{result}"));
     clean(&format!("{fill}{copy}{copy}{result}"));
-    // In global memory too, bytes that were only copied stay uninitialized.
+    // Bytes that were only copied stay uninitialized in global memory too.
     let out = "mul.wide.u32 %rd12, %r1, 16;\nadd.s64 %rd13, %rd2, %rd12;\n\
                ld.shared.u64 %rd14, [%r31+8];\nst.global.u64 [%rd13+8], %rd14;\n";
     clean(&format!("{fill}{copy}{out}"));
@@ -183,11 +185,34 @@ fn padding_is_copied_and_not_accused() {
         "{fill}{copy}{out}ld.global.u32 %r11, [%rd13+12];\nadd.u32 %r11, %r11, 1;\nst.global.u32 [%rd13], %r11;"
     ));
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert_eq!((findings[0].fault, findings[0].times), (Fault::Uninitialised, 32));
+    assert_eq!((findings[0].fault, findings[0].times), (Fault::Uninitialized, 32));
     // Arithmetic on the padding itself, after the copy, is reported.
     let findings = found(&format!(
         "{fill}{copy}ld.shared.u32 %r11, [%r31+12];\nadd.u32 %r11, %r11, 1;\nst.global.u32 [%rd5], %r11;"
     ));
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert_eq!((findings[0].fault, findings[0].place.as_str()), (Fault::Uninitialised, "`s[3]`"));
+    assert_eq!((findings[0].fault, findings[0].place.as_str()), (Fault::Uninitialized, "`s[3]`"));
+}
+
+/// A vector load reads padding that no instruction uses, such as the fourth element of a
+/// three-element structure.
+#[test]
+fn a_part_of_a_vector_that_is_not_used_is_not_accused() {
+    let fill = "st.shared.v2.u32 [%r31], {%r1, %r1};\nst.shared.u32 [%r31+8], %r1;\nbar.sync 0;\n\
+                xor.b32 %r9, %r30, 16;\nmov.u32 %r8, s;\nadd.u32 %r8, %r8, %r9;\n\
+                ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r8];\nadd.u32 %r14, %r10, %r11;\n";
+    clean(&format!("{fill}add.u32 %r14, %r14, %r12;\nst.global.u32 [%rd5], %r14;"));
+    // The fourth element is copied, and then used.
+    let copied = "bar.sync 0;\nst.shared.u32 [%r31], %r13;\nst.shared.u32 [%r31+4], %r14;\n\
+                  ld.shared.u32 %r15, [%r31+4];\nst.global.u32 [%rd5], %r15;\n";
+    clean(&format!("{fill}{copied}"));
+    let used = found(&format!(
+        "{fill}{copied}ld.shared.u32 %r16, [%r31];\nadd.u32 %r16, %r16, 1;\nst.global.u32 [%rd5], %r16;"
+    ));
+    assert_eq!(used.len(), 1, "{used:?}");
+    assert_eq!((used[0].fault, used[0].times), (Fault::Uninitialized, 32));
+    // The fourth element is used at once; the others are initialized.
+    let found = found(&format!("{fill}add.u32 %r14, %r14, %r13;\nst.global.u32 [%rd5], %r14;"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].fault, found[0].times), (Fault::Uninitialized, 32));
 }

@@ -1,8 +1,8 @@
 //! Tests a `__syncwarp()` that not all lanes of its mask execute together.
 //!
-//! From sm_70 on, lanes may execute different calls, and the barrier does not wait for exited
-//! lanes. PTX for older targets requires all lanes at one instruction, in convergence (PTX manual,
-//! `bar.warp.sync`), on any GPU; the check enforces that.
+//! On sm_70 and newer, lanes may execute different calls, and the barrier does not wait for exited
+//! lanes. On every GPU, PTX for older targets requires all lanes to execute the same instruction in
+//! convergence (PTX manual, `bar.warp.sync`); the check enforces this rule.
 
 use crate::common::{Device, launch};
 use simt::observe::Fault;
@@ -38,7 +38,7 @@ fn run(
 
 /// Half of the warp skips the barrier and exits.
 const ROUND: &str = "@!%p1 bra after;\nbar.warp.sync -1;\nafter:\nadd.u32 %r2, %r1, 1;";
-/// Half of the warp skips the barrier and executes another one.
+/// Half of the warp skips the barrier and executes another barrier.
 const LATER: &str = "@!%p1 bra after;\nbar.warp.sync -1;\nafter:\nbar.warp.sync -1;";
 /// Each half has its own barrier.
 const APART: &str =
@@ -84,7 +84,7 @@ fn the_message_has_the_lanes_that_reach_it_and_the_others() {
     assert_eq!(
         said(RETURNED),
         "16 of the 32 lanes in the mask of the `__syncwarp()` at PTX line 11 reach it, and 16 \
-         have exited: PTX for sm_60 requires all of them to converge there (sm_70 does not): put the \
+         have exited: PTX for sm_60 requires all of them to converge there (PTX for sm_70 does not): put the \
          condition around the work, not around the `__syncwarp()`, or put only the lanes that reach it in its mask"
     );
     assert!(said(APART).starts_with(

@@ -1,4 +1,5 @@
-//! Tests which memory counts as written by launches and the host, and which as never written.
+//! Tests which memory counts as written, by launches or by the host, and which memory counts as
+//! never written.
 
 #![allow(clippy::single_range_in_vec_init)] // Some lists have a single range.
 
@@ -6,7 +7,7 @@ use crate::common::{Device, launch};
 use simt::observe::Fault;
 use simt::{Arg, Module, Schedule};
 
-/// Each block with an odd index stores its index at its element; with `also`, thread 0 first reads
+/// Each block with an odd index stores its index in its element; with `also`, thread 0 first reads
 /// that element.
 fn odd_blocks(also: &str) -> Module {
     let text = format!(
@@ -34,7 +35,7 @@ fn the_host_can_query_unwritten_memory() {
     }
 }
 
-/// Writes from before a launch was stopped count.
+/// Writes that a launch made before it was stopped count too.
 #[test]
 fn a_stopped_launch_has_written() {
     let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry stop(.param .u64 out)\n\
@@ -50,14 +51,14 @@ fn a_stopped_launch_has_written() {
 
 /// Memory that was written long ago becomes uninitialized at the host's request.
 #[test]
-fn forgotten_memory_is_uninitialised() {
+fn forgotten_memory_is_uninitialized() {
     let module = odd_blocks("");
     let mut device = Device::new(Schedule::Converged);
     let out = device.put(&[1; 256]);
     let launch = launch("odd", 8, 1, 0, vec![Arg::U64(out)]);
     device.launch(&module, &launch).unwrap();
     assert_eq!(device.checks.0.unwritten(out, 256), []);
-    // Only a part, from the middle of a line on.
+    // Forget only a part, which starts in the middle of a line.
     device.gpu.forget(out + 8, 100).unwrap();
     device.gpu.report_host_events(&mut device.checks);
     assert_eq!(device.checks.0.unwritten(out, 256), [out + 8..out + 108]);
@@ -67,19 +68,19 @@ fn forgotten_memory_is_uninitialised() {
         device.checks.0.unwritten(out, 256),
         [out + 8..out + 12, out + 16..out + 20, out + 24..out + 28, out + 32..out + 108]
     );
-    // Writes by the host count.
+    // Writes by the host count as writes.
     device.gpu.fill(out, 0, 64).unwrap();
     device.gpu.report_host_events(&mut device.checks);
     assert_eq!(device.checks.0.unwritten(out, 256), [out + 64..out + 108]);
-    // All of the memory; addresses beyond its end have nothing to forget.
+    // Forget all of the memory; addresses beyond its end cannot be forgotten.
     device.gpu.forget(out, 256).unwrap();
     device.gpu.report_host_events(&mut device.checks);
     assert_eq!(device.checks.0.unwritten(out, 256), [out..out + 256]);
     assert!(device.gpu.forget(out, 257).is_err());
 }
 
-/// An observer that starts late tracks memory that is forgotten from then on, and reports reads of
-/// it.
+/// An observer that starts late tracks memory that is forgotten after its start, and reports reads
+/// of that memory.
 #[test]
 fn a_late_observer_learns_of_forgotten_memory() {
     let module = odd_blocks("ld.global.u32 %r3, [%rd3];");
@@ -108,7 +109,7 @@ fn a_read_of_forgotten_memory_is_found() {
     device.launch(&module, &launch).unwrap();
     let findings = device.findings();
     assert_eq!(findings.len(), 1, "{}", device.said());
-    assert_eq!((findings[0].fault, findings[0].address), (Fault::Uninitialised, out + 20));
+    assert_eq!((findings[0].fault, findings[0].address), (Fault::Uninitialized, out + 20));
     assert_eq!((findings[0].launch, findings[0].times), (2, 1));
     assert_eq!(findings[0].place, "`out[5]`");
 }

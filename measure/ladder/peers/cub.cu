@@ -1,4 +1,4 @@
-// Computes the same sums with CUB and Thrust, behind a C ABI that `ladder measure` loads at run time. `cargo x
+// Computes the same sums with CUB and Thrust, behind a C ABI; `ladder measure` loads this library at run time. `cargo x
 // peers` compiles it. This file contains no code from CUB, whose headers come with the toolkit or from PyPI.
 #include <cub/device/device_reduce.cuh>
 #include <cuda_bf16.h>
@@ -111,7 +111,7 @@ int of_type(int peer, int operation, const void* input, const Call& c)
 
 }  // namespace
 
-// The version of the layout of the functions below. A program with another version refuses this library.
+// The layout version of the functions below. A program that expects another version refuses this library.
 extern "C" int peers_abi() { return 2; }
 
 extern "C" const char* peers_version()

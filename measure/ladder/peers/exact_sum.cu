@@ -4,7 +4,7 @@
 //     nvcc -std=c++17 -O3 -arch=native -I ../../../steps/v13-exact-sum/src exact_sum.cu && ./a.out
 //
 // Every sum except the plain one is compared with integers, bit by bit. The times are medians, with quartiles, over
-// runs whose input is outside L2. The kernels take turns.
+// runs whose input is outside L2. The kernels alternate.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -37,7 +37,7 @@ typedef unsigned long long Word;
         return 1; \
     }
 
-// Adds a double to words of 64 bits, each of which holds 32 bits of the sum, in units of 2^-150.
+// Adds a double to 64-bit words, each of which holds 32 bits of the sum, in units of 2^-150.
 __device__ void put(Word* words, double x)
 {
     if (x == 0) return;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(512, 2) plain(
     if (threadIdx.x % 32 == 0) atomicAdd(out, sum);
 }
 
-// Adds in registers, which are emptied into the block's integers if an addition is not exact: variant A.
+// Variant A: adds in registers, which are flushed to the block's integers if an addition is not exact.
 __global__ void __launch_bounds__(512, 2) emptied(
     const float* in, float*, Word n, Word size, unsigned int chunks, Word* digits, unsigned int*)
 {
@@ -135,7 +135,7 @@ __global__ void fill(float* out, Word n, int kind)
     }
 }
 
-// Returns the nearest float. 64 bits, the last of which stands for all bits below it, are rounded once.
+// Returns the nearest float: rounds 64 bits once; the last of them stands for all lower bits.
 float nearest(std::vector<Word> words)
 {
     long long carry = 0;

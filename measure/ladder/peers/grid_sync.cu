@@ -3,8 +3,8 @@
 //     nvcc -std=c++17 -O3 -arch=native grid_sync.cu && ./a.out
 //
 // The kernels only wait, either with grid.sync() from cooperative groups, in a cooperative launch, or with a
-// hand-written barrier, which is an atomic counter that all blocks poll. There are 0, 1, 2, 4 and 8 barriers, so that the
-// differences exclude the launch. The grid has four blocks of 256 threads on each multiprocessor.
+// hand-written barrier, which is an atomic counter that all blocks poll. A launch has 0, 1, 2, 4 or 8
+// barriers, so differences between times exclude the launch. The grid has four blocks of 256 threads on each multiprocessor.
 #include <cooperative_groups.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ __global__ void by_groups(unsigned int*, int barriers)
     for (int i = 0; i < barriers; i++) cooperative_groups::this_grid().sync();
 }
 
-// The last block to arrive wraps the counter to 0 and starts the next round. All blocks poll the number of the round.
+// The last block to arrive wraps the counter to 0 and starts the next round. All blocks poll the round number.
 __global__ void by_hand(unsigned int* counter, int barriers)
 {
     volatile unsigned int* round = counter + 1;

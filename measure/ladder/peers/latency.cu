@@ -1,11 +1,12 @@
-// How long does a load take, idle and under load? This is a standalone program, without code from this project.
+// How long does a load take, on an idle GPU and on a busy one? This is a standalone program, without code from
+// this project.
 //
 //     nvcc -std=c++17 -O3 -arch=native latency.cu && ./a.out
 //
-// One thread in block 0 follows a chain of addresses through a gigabyte, so that each load waits for the previous
-// load, and times the chain with its SM's clock. Every other block loads vectors of 16 bytes, with `flight` vectors
-// in flight in each thread, until the chain has ended, and counts them. A line of the output has the bytes in
-// flight per SM, the total throughput, and the latency of the chain, as the median and the range
+// One thread in block 0 follows a chain of addresses through a gigabyte, so that each load waits for the
+// previous load, and times the chain with its SM's clock. All other blocks load vectors of 16 bytes, with
+// `flight` vectors in flight in each thread, until the chain has ended, and count them. Each line of the output
+// has the bytes in flight per SM, the total throughput, and the chain's latency, as the median and the range
 // over nine trials.
 #include <algorithm>
 #include <cstdio>
@@ -111,7 +112,7 @@ int main()
     CHECK(cudaGetDeviceProperties(&gpu, 0));
     const unsigned int lines = 1u << 23; // of 128 bytes each: a gigabyte
     const unsigned long long vectors = 1ull << 28; // four gigabytes
-    // The chain is one cycle through all lines, in random order.
+    // The chain is a single cycle through all cache lines, in random order.
     std::vector<unsigned int> order(lines), chain((size_t)lines * 32);
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin() + 1, order.end(), std::mt19937(1));

@@ -166,7 +166,7 @@ def measure(torch, driver, runs, element, n, args, rows):
     for _, run, _ in runs:
         if isinstance(run, Cub):
             run.bind(TYPES[element], views[0])
-        # Two ungated runs make late compilation and allocation happen now.
+        # Two ungated runs trigger lazy compilation and allocation before the measurement.
         for _ in range(2):
             run(views[0])
             torch.cuda.synchronize()

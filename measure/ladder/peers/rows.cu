@@ -1,5 +1,5 @@
-// Computes CUB's sum of each row, behind a C ABI that `ladder rows` loads at run time, for rows of one size and for
-// rows given by offsets. `cargo x peers` compiles it.
+// Computes the sum of each row with CUB, for rows of one size and for rows given by offsets, behind a C ABI; `ladder
+// rows` loads this library at run time. `cargo x peers` compiles it.
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -70,7 +70,7 @@ int of_type(int peer, const void* input, const Call& c)
 
 }  // namespace
 
-// The version of the layout of the functions below. A program with another version refuses this library.
+// The layout version of the functions below. A program that expects another version refuses this library.
 extern "C" int rows_abi() { return 1; }
 
 extern "C" const char* rows_version()

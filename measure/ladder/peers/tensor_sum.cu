@@ -3,9 +3,9 @@
 //     nvcc -std=c++17 -O3 -arch=native tensor_sum.cu && ./a.out
 //
 // mma.sync.m16n8k16 multiplies a 16 x 16 matrix by a 16 x 8 matrix, and adds the product to a 16 x 8 matrix. If the
-// second matrix is all ones, every column of the third becomes the row sums of the first. One instruction of a
-// warp therefore adds 256 halves, which is 8 per lane or one vectorized load. An f32 has 24 significant bits and a tf32
-// has 11, so one tf32 loses 13 of these bits, and three tf32 numbers lose none.
+// second matrix is all ones, every column of the third receives the row sums of the first. One instruction of a warp
+// therefore adds 256 halves, which is 8 per lane or one vectorized load. An f32 has 24 significant bits and a tf32 has
+// 11, so one tf32 loses 13 of these bits, and three tf32 numbers lose none.
 //
 // Each kernel writes one partial sum per warp, and the host adds these in f64. Only the loop is therefore timed, with
 // the same loads, eight vectors in flight per thread, and different ways to add. The times are medians over runs
@@ -74,7 +74,7 @@ struct HalfTensor {
     static constexpr int bytes = 2;
     float sums[4] = {};
     __device__ void add(uint4 v) { mma_half(sums, v); }
-    // All columns are equal: lanes 0, 4, 8, ... have column 0 of two rows each.
+    // All columns are equal: lanes 0, 4, 8, ... hold column 0 of two rows each.
     __device__ float sum() const { return threadIdx.x % 4 == 0 ? sums[0] + sums[2] : 0; }
 };
 
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(Threads, 4) loop(const uint4* in, float* out, 
     if (threadIdx.x % 32 == 0) out[(blockIdx.x * Threads + threadIdx.x) / 32] = sum;
 }
 
-// Returns element i, below 1: a multiple of 2^-11 for halves, of 2^-24 for floats. Their sum is exact in a double.
+// Returns element i, below 1: a multiple of 2^-11 for halves, of 2^-24 for floats. Doubles add these elements exactly.
 __host__ __device__ double element(size_t i, int bytes)
 {
     unsigned long long bits = (i + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
@@ -183,7 +183,7 @@ int main()
 {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
-    // These are multiples of the number of bytes that the grid loads in an iteration: 16.5 MiB, 264 MiB and 1056 MiB.
+    // The sizes are 16.5 MiB, 264 MiB and 1056 MiB: multiples of the number of bytes that the grid loads in an iteration.
     size_t iteration = size_t(Blocks) * Threads * Loads * 16, room = 2112ull << 20;
     char* memory;
     float* partials;

@@ -28,7 +28,7 @@ pub struct Options {
     pub device: Choice,
 }
 
-/// The summation methods that are compared. Each has a column title and a step.
+/// The summation methods that are compared. Each method has a column title and a step.
 const WAYS: [(&str, &str); 6] = [
     ("pairs of pairs: v0", "v0-naive"),
     ("one sum per thread, then pairs: v8", "v8-wide-loads"),
@@ -41,7 +41,7 @@ const WAYS: [(&str, &str); 6] = [
 /// A function that draws an input of a given length.
 type Draw = fn(u64) -> Result<Vec<f32>>;
 
-/// The inputs, named after the effect of rounding on their sums.
+/// The inputs; each is named after the effect that rounding has on its sum.
 const INPUTS: [(&str, Draw); 3] = [
     ("uniform", |n| Input::Uniform.draw(n, SEED)),
     ("signed", |n| Input::Signed.draw(n, SEED)),
@@ -108,7 +108,7 @@ fn cancelling(n: u64) -> Result<Vec<f32>> {
     let mut values: Vec<f32> = Input::Signed.draw(n, SEED)?;
     let last = values.len() - 1;
     for place in 1..=last / 2 {
-        // The upper bits of multiples of the golden ratio are random enough.
+        // The upper bits of multiples of the golden ratio are sufficiently random.
         let exponent = (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let value = values[place] * (1 << (exponent % 21)) as f32;
         (values[place], values[last + 1 - place]) = (value, -value);

@@ -124,7 +124,7 @@ pub(crate) fn against(name: &str, options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Returns the steps whose kernels have changed, each in its old and its new form.
+/// Returns the steps whose kernels have changed, each with its old and its new kernel.
 fn changed(
     folder: &Path,
     name: &str,

@@ -29,7 +29,7 @@ pub const SEED: u64 = 42;
 const SETTLE: u64 = 150_000;
 
 /// The number of wall-time rounds for each size: many for small sizes, and for the largest sizes
-/// the fewest rounds that give an interval.
+/// the minimum that gives an interval.
 const CALLERS_ROUNDS: [(u64, u32); 4] =
     [(1 << 20, 200), (1 << 24, 100), (1 << 28, 40), (u64::MAX, 12)];
 
@@ -38,8 +38,8 @@ const CALLERS_ROUNDS: [(u64, u32); 4] =
 pub struct Ask<'a> {
     /// Returns whether to measure the competitor with this name.
     pub takes: &'a dyn Fn(&str) -> bool,
-    /// The numbers of threads per block. If there are several, every step runs with each of them in
-    /// every round.
+    /// The numbers of threads per block. If there are several sizes, every step runs with each of them in every
+    /// round.
     pub blocks: Vec<Block>,
     /// The interval width, relative to the ratio, at which rounds stop.
     pub target: f64,
@@ -47,7 +47,7 @@ pub struct Ask<'a> {
     pub least: u32,
     /// The maximum number of rounds.
     pub most: u32,
-    /// Whether to measure wall times too and, for `f32`, the times between ungated events.
+    /// Whether to also measure wall times and, for `f32`, the times between ungated events.
     pub callers: bool,
     /// The SM clock rate that rounds must reach, in MHz; 0 if it cannot be read.
     pub mhz: u32,
@@ -78,7 +78,7 @@ pub struct Found {
 impl Rig {
     /// Measures one type and size.
     ///
-    /// `until` returns the deadline of a cell. It is called once, when the cell begins.
+    /// `until` returns the deadline of a cell. This function is called once, when the cell begins.
     pub fn measure(
         &self,
         element: Element,
@@ -121,8 +121,8 @@ impl Rig {
             let sum = found.judge::<T>(competitor, "sum", n, competitor.verify(&workload));
             sum.map(|sum| found.sums.extend(sum)).is_some()
         });
-        // The exact inputs are copied once for all competitors, because at 2^32 elements a copy to
-        // the device takes seconds.
+        // The exact inputs are copied once for all competitors, because at 2^32 elements, copying an input to the
+        // device takes seconds.
         workload.while_exact(&self.device, || {
             competitors.retain(|competitor| {
                 let verdict = competitor.verify_exactly(&workload);
@@ -185,7 +185,7 @@ impl Rig {
         Ok(found)
     }
 
-    /// Returns the competitors that can run. The others are recorded with the reasons.
+    /// Returns the competitors that can run. The other competitors are recorded with the reasons.
     fn gather<T: Scalar + reduce::Element>(
         &self,
         n: u64,
@@ -206,8 +206,8 @@ impl Rig {
         competitors
     }
 
-    /// Measures wall times. The rounds are like the others, but their number is fixed, because the
-    /// host's noise is too large to reach a narrow interval.
+    /// Measures wall times. The rounds are like GPU-gated rounds, but their number is fixed,
+    /// because the host's noise is too large to reach a narrow interval.
     fn as_callers<T: Scalar>(
         &self,
         clock: Clock,
@@ -238,12 +238,12 @@ impl Rig {
     }
 }
 
-/// Runs rounds in which each competitor is timed after untimed runs of itself.
+/// Runs rounds in which each competitor is timed after untimed runs of the same competitor.
 ///
 /// The preceding kernel leaves the multiprocessors in a state that changes the next kernel's time
 /// by up to a third. The effect lasts for tens of microseconds of work. Each competitor is
-/// therefore timed after enough runs of itself. If the cache state is warm, these runs also bring
-/// the input into L2.
+/// therefore timed only after enough runs of its own. If the cache state is warm, these runs also
+/// bring the input into L2.
 fn settled<'w>(
     racing: &[&Competitor<'_>],
     pairs: &[(usize, usize)],
@@ -377,7 +377,7 @@ mod tests {
         competitors::{Entry, Limits},
     };
 
-    /// Returns the findings on a competitor that has added 1025 ones, but whose last sum is
+    /// Returns the outcome for a competitor that has added 1025 ones, but whose last sum is
     /// compared with the sum of another input.
     fn kept(entry: Entry<'_>, input: Input) -> Found {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();

@@ -45,7 +45,7 @@ impl Monitor {
         let device = nvml.device_by_uuid(self.uuid.as_str());
         device
             .and_then(|device| what(&device))
-            .map_err(|error| format!("NVML does not know this GPU: {error}"))
+            .map_err(|error| format!("NVML does not recognize this GPU: {error}"))
     }
 
     fn sm_clock(&self) -> Result<u32, String> {

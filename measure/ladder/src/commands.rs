@@ -8,7 +8,8 @@ use common::cli;
 use crate::{
     accuracy,
     baseline::{self, Baseline},
-    compare, compilers, counters, device, exact, library, measure, rows, sweep, zoo,
+    compare, compilers, counters, device, exact, library, measure, probe, rows, sweep, validate,
+    zoo,
 };
 
 /// The commands of the ladder.
@@ -16,8 +17,8 @@ use crate::{
 enum Command {
     /// Measure every step and peer, interleaved, and keep every sample in a folder of results/
     Measure(measure::Options),
-    /// Compare two steps, peers, or a step and a kernel of your own: by paired times, with the
-    /// ratio and its interval, or by counts without a GPU
+    /// Compare two steps, peers, or a step and your own kernel: by paired times, with the ratio and
+    /// its interval, or, without a GPU, by counts
     Compare(compare::Options),
     /// Compare the errors of summation methods: pairs, running sums, Kahan, Neumaier, f64
     /// accumulators
@@ -39,15 +40,19 @@ enum Command {
     Counters(counters::Options),
     /// Run one step once, verified and untimed, for a profiler
     Once(counters::Once),
+    /// Measure the parts of this GPU's multiprocessors, for `--predict`
+    Probe(probe::Options),
+    /// Predict every measured time, and write the errors to results/predictions/
+    Validate(validate::Options),
     /// Print the device's properties, and mark the limits that plans use
     Device(device::Options),
-    /// Run a broken sum from the zoo many times, and count the right results
+    /// Run a broken sum from the zoo many times, and count the correct results
     Zoo(zoo::Options),
 }
 
 /// Runs the program.
 pub fn run() -> ExitCode {
-    // Without this, the description of the subcommand would replace that of the ladder.
+    // Without this line, the subcommand's description would replace the ladder's description.
     let ladder = cli::ladder_command();
     let (about, page) = (ladder.get_about().cloned(), ladder.get_long_about().cloned());
     let command = cli::numeric(Command::augment_subcommands(Baseline::augment_args(ladder)))
@@ -78,6 +83,8 @@ pub fn run() -> ExitCode {
             Command::Compilers(options) => compilers::run(&options),
             Command::Counters(options) => counters::run(&options),
             Command::Once(options) => counters::once(&options),
+            Command::Probe(options) => probe::run(&options),
+            Command::Validate(options) => validate::run(&options),
             Command::Device(options) => device::run(&options),
             Command::Zoo(options) => zoo::run(&options),
         }),

@@ -25,7 +25,7 @@ use crate::{
     counted,
     names::find,
     options::{How, OnGpu},
-    own,
+    own, predicted,
     rig::Rig,
     steps_and_ways,
     stop::needs_a_gpu,
@@ -37,20 +37,25 @@ pub struct Options {
     /// A step or a peer; the beginning of its name is enough, such as v2
     pub first: String,
 
-    /// The other step or peer, or a kernel of your own, which is launched like the first, such as
-    /// my-kernel.cu
+    /// The other step or peer, or your own kernel, such as my-kernel.cu, which is launched like the
+    /// first
     pub second: String,
 
-    /// The numbers of elements, a list [default: 2^16,2^20,2^24,2^28; without a GPU 2^20]
+    /// The numbers of elements, as a list [default: 2^16,2^20,2^24,2^28; without a GPU 2^20]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub n: Option<Sizes>,
+
+    /// Predict the ratio on this GPU, which need not be present: h200, h100, a100, rtx4090, b200 or
+    /// orin
+    #[arg(long, value_name = "GPU")]
+    pub predict: Option<String>,
 
     /// The settings of the comparison.
     #[command(flatten)]
     pub how: How,
 
-    /// The device: a GPU times the two alternately; without a GPU, the interpreter counts their
-    /// operations
+    /// The device: on a GPU, the two are timed alternately; without a GPU, the interpreter counts
+    /// their operations
     #[command(flatten)]
     pub place: OnGpu,
 }
@@ -62,21 +67,28 @@ const ROUNDS: u32 = 20_000;
 pub(crate) const SIZES: [u64; 4] = [1 << 16, 1 << 20, 1 << 24, 1 << 28];
 pub(crate) const COUNTED: [u64; 1] = [1 << 20];
 
-/// Times the two alternately and prints the verdict; without a GPU, compares their counts.
+/// Times the two competitors alternately and prints the verdict; without a GPU, compares their counts.
 pub fn run(options: &Options) -> Result<(), Stop> {
     let known: Vec<&Step> = steps_and_ways().collect();
     let own = own::between(&known, &options.first, &options.second)?;
     let words = [&options.first, &options.second].map(|word| own::name(word));
-    let device = open(options.place.device)?;
     let sizes = |usual: &[u64]| match &options.n {
         None => usual.to_vec(),
         Some(sizes) => sizes.iter().map(|&Size(n)| n).collect(),
     };
-    if device.gpu().is_err() {
-        let all: Vec<&Step> = known.into_iter().chain(own).collect();
+    let pair = || -> Result<_> {
+        let all: Vec<&Step> = known.iter().copied().chain(own).collect();
         let [first, second] = words.each_ref().map(|word| own::step(&all, word));
         let pair = (first?, second?);
         distinct(pair.0.name, pair.1.name, options)?;
+        Ok(pair)
+    };
+    if let Some(gpu) = &options.predict {
+        return predicted::pair(gpu, pair()?, &sizes(&SIZES), &options.how);
+    }
+    let device = open(options.place.device)?;
+    if device.gpu().is_err() {
+        let pair = pair()?;
         return counted::pairs(&device, &[pair], &sizes(&COUNTED), &options.how);
     }
     let mut rig = Rig::on(device, options.place.peers.as_deref())?;
@@ -88,8 +100,8 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     timed(&rig, &[pair], &sizes(&SIZES), &options.how)
 }
 
-/// Opens the device for a comparison: the GPU if there is one and none else is requested, otherwise
-/// the interpreter.
+/// Opens the device for a comparison: the requested device or, by default, the GPU if there is one
+/// and otherwise the interpreter.
 pub(crate) fn open(choice: Choice) -> Result<Device, Stop> {
     Device::open(choice, &Settings::default()).map_err(needs_a_gpu("compare"))
 }
@@ -140,7 +152,7 @@ pub(crate) fn timed(
                 }
                 let answer = answer(&found.samples, first, second).ok_or_else(|| {
                     Error::Usage(format!(
-                        "{first} and {second} cannot be paired at {n}: one of them returns to the host, so it cannot be timed on the GPU, or does not support so many elements"
+                        "{first} and {second} cannot be paired at {n} elements: one of them returns its sum to the host, so it cannot be timed on the GPU, or does not support so many elements"
                     ))
                 })?;
                 writeln!(out, "{:>6} {element}, L2 {cache}: {answer}", numbers::size(n))?;

@@ -1,5 +1,5 @@
 //! Implements `ladder compilers`, which compiles every step with two compilers, to find the counts
-//! that depend only on the kernel.
+//! that do not depend on the compiler.
 
 use std::{io::Write, path::PathBuf};
 
@@ -29,10 +29,11 @@ pub struct Options {
     clang: Option<PathBuf>,
 }
 
-/// The architectures: one without and one with clusters and bulk copies.
+/// The architectures: one that lacks clusters and bulk copies, and one that has them.
 const ARCHITECTURES: [u32; 2] = [70, 90];
 
-/// The outcome of running a compiler's kernel: the counts by name, and the number of findings.
+/// The outcome of running the kernel that a compiler produced: the named counts, and the number of
+/// findings.
 struct Ran {
     counts: Vec<(&'static str, u64)>,
     findings: usize,
@@ -94,13 +95,13 @@ fn whole(step: &Step) -> compiler::Result<String> {
     woven(step.kernel.source, step.name, find)
 }
 
-/// Returns a kernel for an architecture; `None` if the kernel needs a newer architecture.
+/// Compiles a kernel for an architecture; returns `None` if the kernel needs a newer architecture.
 fn unit(source: &str, architecture: u32) -> Option<Unit<'_>> {
     let unit = Unit::of_kernel(source, "kernel.cu", Element::F32.cuda_name());
     (unit.architecture <= architecture).then_some(Unit { architecture, ..unit })
 }
 
-/// Compiles a step and runs it. The error says why this was impossible.
+/// Compiles a step and runs it. The error says why the step could not be compiled or run.
 fn ran(
     step: &Step,
     unit: &Unit<'_>,

@@ -1,4 +1,4 @@
-//! Counts for two kernels in the interpreter, side by side, for machines without a GPU.
+//! Shows the interpreter's counts for two kernels side by side, for machines without a GPU.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use crate::{
     options::How,
 };
 
-/// A row of the table: its title, and the function that takes its value from the counts.
+/// A row of the table: its title, and the function that selects its value from the counts.
 type Row = (&'static str, fn(&Counts) -> u64);
 const ROWS: [Row; 8] = [
     ("warp instructions", |c| c.warp_insts),

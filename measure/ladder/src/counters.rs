@@ -31,9 +31,10 @@ use crate::{
 
 /// The metrics, under the names that `ncu --query-metrics` lists on Hopper.
 ///
-/// The order is branches, instructions and lanes, shared memory, global memory, and DRAM. For each
-/// stall reason, a metric then gives the average number of stalled warps per issuing cycle. The
-/// last metric is counted for each opcode, so it includes barriers (BAR) and shuffles (SHFL).
+/// The metrics are in this order: branches, instructions and lanes, shared memory, global memory,
+/// DRAM. For each stall reason, a metric gives the average number of warps that stall for this
+/// reason per issuing cycle. The last metric is counted for each opcode, so it includes barriers
+/// (BAR) and shuffles (SHFL).
 pub const METRICS: [&str; 29] = [
     "smsp__sass_branch_targets_threads_divergent.sum",
     "smsp__inst_executed.sum",
@@ -81,12 +82,12 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Count only these steps, kernels of studies and variants, by their full names, or only these
-    /// studies, such as row-sum
+    /// Count only these steps, kernels of studies and variants, given by their full names, or only
+    /// these studies, such as row-sum
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
 
-    /// With `--read COUNTERS.CSV`: write the interpreter's counts beside the GPU's, for the metrics
+    /// With `--read COUNTERS.CSV`, write the interpreter's counts beside the GPU's, for the metrics
     /// that both have
     #[arg(long, requires = "read", conflicts_with = "from")]
     pub twice: bool,
@@ -109,7 +110,7 @@ pub enum From {
     Cupti,
 }
 
-/// The problems on each of which a step runs once.
+/// The problems; a step runs once on each of them.
 #[derive(Args, Clone, Debug)]
 pub struct Problems {
     /// The number of elements, or a list
@@ -125,7 +126,7 @@ pub struct Problems {
     pub threads: Vec<Block>,
 }
 
-/// The options of `ladder once`: a step and the problems on each of which it runs once.
+/// The options of `ladder once`: a step, and the problems; the step runs once on each problem.
 #[derive(Args, Clone, Debug)]
 pub struct Once {
     /// The step; the beginning of its name is enough, such as v2
@@ -165,7 +166,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         let unlike = twice.iter().filter(|count| !count.equal()).count();
         writeln!(
             out,
-            "number of pairs of counts written to {1}: {0}; pairs that differ: {unlike}",
+            "pairs of counts written to {1}: {0}; pairs that differ: {unlike}",
             twice.len(),
             path.display()
         )?;
@@ -180,7 +181,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     Count::write(path, &counts).map_err(file)?;
     writeln!(
         out,
-        "wrote {} counts of {} files to {}",
+        "wrote {} counts from {} files to {}",
         counts.len(),
         options.read.len(),
         path.display()
@@ -205,7 +206,7 @@ fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// Counts every step in this process, and writes those of ncu's metrics that CUPTI also has.
+/// Counts every step in this process, and writes the metrics that both ncu and CUPTI have.
 fn from_cupti(options: &Options) -> Result<(), Stop> {
     let (Some(path), []) = (&options.out, &options.read[..]) else {
         let text = "`--from cupti` counts in this process: it needs `--out FILE` and does not accept `--read`";
@@ -266,8 +267,8 @@ fn asked(only: &[String]) -> Result<Vec<&'static Step>> {
     Ok(if only.is_empty() { steps_and_ways().collect() } else { asked })
 }
 
-/// Returns the interpreter's counts for the same launches, for the metrics whose definition is the
-/// same.
+/// Returns the interpreter's counts for the same launches, for the metrics that have the same
+/// definition on both devices.
 fn beside(hardware: &[Count]) -> Result<Vec<Twice>> {
     let mut twice = Vec::new();
     for counts in hardware.chunk_by(|a, b| {
@@ -275,7 +276,9 @@ fn beside(hardware: &[Count]) -> Result<Vec<Twice>> {
     }) {
         let Count { variant, element, threads, n, .. } = &counts[0];
         let step = steps_and_ways().find(|step| step.name == variant).ok_or_else(|| {
-            Error::Usage(format!("`{variant}` was counted, but is not a step: count again"))
+            Error::Usage(format!(
+                "the file has counts for `{variant}`, which is not a step: count again"
+            ))
         })?;
         let element: Element = element.parse().map_err(Error::Usage)?;
         let device = Device::open(
@@ -330,12 +333,12 @@ fn counted<T: Scalar>(
     run::by_hardware(session, device, job, &workload)
 }
 
-/// Runs a step once on each problem, verified.
+/// Runs a step once on each problem, and verifies its sums.
 pub fn once(options: &Once) -> Result<(), Stop> {
     let names: Vec<String> = steps_and_ways().map(|step| step.name.to_owned()).collect();
     let name = find(&names, &options.step)?;
     let mut steps = steps_and_ways();
-    let step = steps.find(|step| step.name == name).expect("a name is that of a step");
+    let step = steps.find(|step| step.name == name).expect("every name is that of a step");
     let device = Device::open(options.device, &Settings::default())?;
     let mut out = anstream::stdout();
     each(step, &options.problems, |step, element, n, block| {
@@ -354,7 +357,8 @@ pub fn once(options: &Once) -> Result<(), Stop> {
     })
 }
 
-/// Calls a function for a step on each problem, with each of the step's block sizes.
+/// Calls a function with a step, once for each combination of a problem and one of the step's block
+/// sizes.
 fn each(
     step: &'static Step,
     problems: &Problems,
@@ -414,7 +418,10 @@ mod tests {
         // The first launch has seventeen blocks, and the second launch has one.
         assert!(twice[0].interpreter > 8 * twice[1].interpreter, "{twice:?}");
         for (wrong, why) in [
-            (count("v99", 64, 1, stores, 1.0), "`v99` was counted, but is not a step"),
+            (
+                count("v99", 64, 1, stores, 1.0),
+                "the file has counts for `v99`, which is not a step",
+            ),
             (count("v0-naive", 64, 9, stores, 1.0), "v0-naive has no launch 9"),
         ] {
             let said = beside(&[wrong]).unwrap_err().to_string();

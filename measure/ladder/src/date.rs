@@ -7,15 +7,15 @@ pub fn now() -> (String, String) {
     at(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()))
 }
 
-/// Returns the date and time that are a number of seconds after the start of 1970.
+/// Returns the date and time that correspond to a number of seconds since the start of 1970.
 fn at(seconds: u64) -> (String, String) {
     let (year, month, day) = civil(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     (format!("{year:04}-{month:02}-{day:02}"), format!("{hour:02}:{minute:02}:{second:02}"))
 }
 
-/// Returns the year, month and day that are a number of days after the start of 1970 (Howard
-/// Hinnant's `civil_from_days`).
+/// Returns the year, month and day that correspond to a number of days since the start of 1970
+/// (Howard Hinnant's `civil_from_days`).
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
@@ -36,8 +36,8 @@ mod tests {
         assert_eq!(civil(11_016), (2000, 2, 29));
         assert_eq!(civil(11_017), (2000, 3, 1));
         assert_eq!(civil(20_778), (2026, 11, 21));
-        // Ends of years, leap years and centuries, including a century whose year is divisible by
-        // 400.
+        // Tests the ends of years, leap years and centuries, including a century year that is
+        // divisible by 400.
         assert_eq!(
             [58, 59, 364, 365].map(civil),
             [(1970, 2, 28), (1970, 3, 1), (1970, 12, 31), (1971, 1, 1),]

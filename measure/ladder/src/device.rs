@@ -60,23 +60,23 @@ fn limits(chip: &Chip) -> Vec<Line> {
             "multiprocessors",
             number(sms),
             "",
-            "grids that fill the device have this many blocks or a small multiple of it",
+            "grids that fill the device have this many blocks, or a small multiple",
         ),
         (
-            "threads on a multiprocessor, at most",
+            "maximum threads per multiprocessor",
             number(threads),
             "",
             "limits resident blocks; a larger block is refused",
         ),
-        ("blocks on a multiprocessor, at most", number(blocks), "", "limits resident blocks"),
-        ("shared memory of a multiprocessor", number(shared), "B", "limits resident blocks"),
+        ("maximum blocks per multiprocessor", number(blocks), "", "limits resident blocks"),
+        ("shared memory per multiprocessor", number(shared), "B", "limits resident blocks"),
         (
-            "shared memory for a block, at most",
+            "maximum shared memory per block",
             number(shared_block),
             "B",
             "a block that needs more is refused",
         ),
-        ("blocks in a cluster, at most", number(cluster), "", "a larger cluster is refused"),
+        ("maximum blocks per cluster", number(cluster), "", "a larger cluster is refused"),
     ]
 }
 

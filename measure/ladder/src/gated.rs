@@ -15,19 +15,19 @@ use crate::{
     rounds::{self, Held, Until},
 };
 
-/// Nanoseconds of untimed runs before each sample.
+/// The duration of the untimed runs before each sample, in nanoseconds.
 const SETTLE: u64 = 100_000;
 
-/// A function that computes a result, with its name in every table.
+/// A function that computes a result, with the function's name in every table.
 pub(crate) struct Way<'r> {
     pub(crate) name: String,
     pub(crate) run: Run<'r>,
 }
 
-/// The times of each function: pairs of a round and nanoseconds.
+/// The times of each function, as pairs of a round number and a time in nanoseconds.
 pub(crate) type Times = Vec<Vec<(u32, u64)>>;
 
-/// The end of the rounds: after the requested number, or after twenty seconds.
+/// The rounds end after the requested number of rounds, or after twenty seconds.
 pub(crate) fn until(rounds: u32) -> Until {
     let deadline = Instant::now() + Duration::from_secs(20);
     Until { target: 0.0, least: rounds, most: rounds, deadline }
@@ -57,7 +57,7 @@ pub(crate) fn gated<'i>(
     Ok(rounds::run(ways.len(), &[], &until(rounds), held, each)?.times)
 }
 
-/// Offsets in bytes of consecutive inputs, in a random order that is the same in every run.
+/// The offsets of consecutive inputs, in bytes, in a random order that is the same in every run.
 pub(crate) struct Slots {
     slot: u64,
     count: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Slots for inputs of that many bytes, in memory of `all` bytes.
+    /// Divides memory of `all` bytes into slots for inputs of `input` bytes.
     pub(crate) fn of(input: u64, all: u64) -> Slots {
         let slot = input.next_multiple_of(128).max(128);
         Slots { slot, count: (all / slot).max(1), last: Cell::new(1) }

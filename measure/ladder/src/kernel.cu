@@ -1,4 +1,4 @@
-// The limits for every measurement: a kernel that does nothing, and a kernel that only reads.
+// The limits for every measurement: a kernel that does nothing, and a kernel that only reads memory.
 // Still costs: the reads themselves. `reduce` reads the same data faster at 2^28, for an unknown reason.
 // Needs compute_70: the hint.
 extern "C" __global__ void empty() {}
@@ -38,6 +38,6 @@ extern "C" __global__ void __launch_bounds__(512, 2) read(
         __syncthreads();
         p = drawn[turn];
     }
-    // The condition is never true for the inputs that are measured, but the compiler cannot know that.
+    // The condition is never true for the measured inputs, but the compiler cannot know this.
     if (seen == 0x5a5a5a5a) *state = seen;
 }

@@ -1,4 +1,4 @@
-//! All steps, in the order of the lessons, and the commands that measure them.
+//! Provides all steps, in the order of the lessons, and the commands that measure them.
 
 pub mod accuracy;
 mod baseline;
@@ -19,11 +19,14 @@ pub mod measure;
 mod names;
 mod options;
 mod own;
+mod predicted;
+pub mod probe;
 pub mod rig;
 pub mod rounds;
 pub mod rows;
 mod stop;
 pub mod sweep;
+pub mod validate;
 pub mod zoo;
 
 use common::{Kernel, Step};

@@ -36,16 +36,16 @@ use crate::{
 /// The options of `ladder measure`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The numbers of elements, a list [default: 2^10 to 2^32, in powers of four]
+    /// The numbers of elements, as a list [default: 2^10 to 2^32, in powers of four]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub n: Option<Sizes>,
 
-    /// The element types, a list
+    /// The element types, as a list
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32,i32")]
     pub element: Vec<Element>,
 
-    /// The cache states, a list: cold (input in memory) or warm (input in L2, only for sizes that
-    /// fit)
+    /// The cache states, as a list: cold (input in memory) or warm (input in L2, only for sizes
+    /// that fit)
     #[arg(
         long,
         value_enum,
@@ -59,11 +59,11 @@ pub struct Options {
     #[arg(long, value_name = "THREADS", default_value = "256")]
     pub threads: Block,
 
-    /// The time limit in minutes; sizes that are not reached are left out and listed
+    /// The time limit in minutes; sizes that are not reached are omitted, and the run lists them
     #[arg(long, value_name = "MINUTES", default_value = "10", value_parser = positive)]
     pub minutes: f64,
 
-    /// The width of the interval of a paired ratio, in percent of the ratio, at which rounds stop
+    /// The width of a paired ratio's interval, in percent of the ratio, at which rounds stop
     #[arg(long, value_name = "PERCENT", default_value = "0.5", value_parser = positive)]
     pub percent: f64,
 
@@ -71,7 +71,7 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: u32,
 
-    /// Measure only these steps and peers, a list of names
+    /// Measure only these steps and peers, given as a list of names
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
 
@@ -121,7 +121,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
     match cells(options, &rig, &begun, &ask, &todo)? {
         (Some(folder), all) => finish(&folder, &all),
         (None, _) => Err(Error::Usage(
-            "there is nothing to measure: no size fits in L2, and `--cache` excludes cold".into(),
+            "there is nothing to measure: no size fits in L2, and `--cache` excludes cold; pass smaller sizes, or `--cache cold`".into(),
         )
         .into()),
     }
@@ -137,8 +137,8 @@ fn cells(
     todo: &[Todo],
 ) -> Result<(Option<PathBuf>, Found), Stop> {
     let mut left: u32 = todo.iter().map(Todo::weights).sum();
-    // The wall times of the last size are measured after its share of the time is used, so time is
-    // reserved for them.
+    // The wall times of the last size are measured only after that size has used up its share of
+    // the time, so extra time is reserved for them.
     let end = begun.started + Duration::from_secs_f64(60.0 * options.minutes * 0.95);
     let mut all = Found { gated: true, ..Found::default() };
     let mut folder = None;
@@ -175,7 +175,7 @@ fn cells(
     Ok((folder, all))
 }
 
-/// Describes the run so far.
+/// Describes the part of the run that has finished so far.
 fn env(rig: &Rig, begun: &Begun, ask: &Ask<'_>, all: &Found) -> Result<Env> {
     let missing = rig.peers.missing(ask.takes).into_iter();
     Ok(Env {
@@ -287,7 +287,7 @@ fn write(folder: &Path, env: &Env, all: &Found) -> Result<(), Stop> {
     Sample::write(&folder.join("raw.csv.gz"), &all.samples).map_err(file)
 }
 
-/// Creates the folder `<date>-<gpu>`. If it exists, a number is appended, so that no run is
+/// Creates the folder `<date>-<gpu>`. If the folder exists, a number is appended, so that no run is
 /// overwritten.
 fn make(results: &Path, date: &str, gpu: &str) -> Result<PathBuf, Error> {
     let name = format!("{date}-{}", slug(gpu));
@@ -410,7 +410,7 @@ mod tests {
         let names: Vec<&str> = all.variants.iter().map(|v| v.name.as_str()).collect();
         assert_eq!((names.as_slice(), all.pool, all.gated), (&["a", "b", "c"][..], 5, true));
         assert_eq!(all.wrong, ["a b", "b c"]);
-        // A single size that could not be gated makes the whole run ungated.
+        // If any size could not be gated, the whole run counts as ungated.
         add(&mut all, found(&[], 0, false));
         add(&mut all, found(&[], 0, true));
         assert!(!all.gated);

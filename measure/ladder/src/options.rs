@@ -41,7 +41,7 @@ pub struct How {
     pub seconds: f64,
 }
 
-/// A cache state, by its command-line name.
+/// A cache state, named as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CacheName {
     /// The input is in memory.
@@ -57,7 +57,7 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Prints a line to standard error. An error is ignored, because standard error may be closed.
+/// Prints a line to standard error. A write error is ignored, because standard error may be closed.
 pub(crate) fn progress(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! A reader's own kernel as a step, which is launched like another step.
+//! A reader's own kernel as a step, which is launched in the same way as an existing step.
 
 use std::{borrow::Cow, path::Path};
 
@@ -11,8 +11,8 @@ fn is_file(text: &str) -> bool {
     [".cu", ".ptx"].iter().any(|end| text.ends_with(end))
 }
 
-/// Returns the reader's kernel, if one of the two words names a file. The kernel is launched like
-/// the other word, which must name a step.
+/// Returns the reader's kernel, if one of the two words names a file. The other word must name a
+/// step, and the kernel is launched like that step.
 pub(crate) fn between(
     steps: &[&'static Step],
     first: &str,
@@ -31,7 +31,7 @@ pub(crate) fn between(
     Ok(Some(with_kernel(step(steps, other)?, &name(file), Path::new(file))))
 }
 
-/// Returns the name of a word for display: for a file, the name without its folders.
+/// Returns a word as it is displayed: for a file, only the file name, without its folders.
 pub(crate) fn name(word: &str) -> Cow<'_, str> {
     match Path::new(word).file_name().filter(|_| is_file(word)) {
         Some(name) => name.to_string_lossy(),
@@ -43,11 +43,11 @@ pub(crate) fn name(word: &str) -> Cow<'_, str> {
 pub(crate) fn step(steps: &[&'static Step], text: &str) -> Result<&'static Step> {
     let names: Vec<String> = steps.iter().map(|step| step.name.to_owned()).collect();
     let name = find(&names, text)?;
-    Ok(steps.iter().find(|step| step.name == name).expect("a name is that of a step"))
+    Ok(steps.iter().find(|step| step.name == name).expect("every name is that of a step"))
 }
 
-/// Returns the same step with the kernel from a file, which is a `.cu` file or PTX. The step is
-/// leaked, because steps have a static lifetime.
+/// Returns the same step with the kernel from a file, which contains CUDA C++ (`.cu`) or PTX. The
+/// step is leaked, because steps have a static lifetime.
 pub(crate) fn with_kernel(base: &'static Step, name: &str, file: &Path) -> &'static Step {
     let path = file.display().to_string().leak();
     Box::leak(Box::new(Step {

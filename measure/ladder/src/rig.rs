@@ -29,7 +29,8 @@ pub struct Rig {
     pub limits: Limits,
     /// The reader's own kernels; each is a step with another kernel.
     pub own: Vec<&'static Step>,
-    /// Clean memory of three times the L2 size. Reading it evicts everything else.
+    /// Memory of three times the size of L2. Reading this memory evicts everything else from L2,
+    /// and leaves no modified lines there.
     flush: Memory,
     flush_bytes: u64,
     /// The GPU.
@@ -78,7 +79,8 @@ impl Rig {
         Ok(self.monitor.sm_mhz().unwrap_or(0))
     }
 
-    /// Returns a function that evicts the contents of the L2 cache, without waiting.
+    /// Returns a function that queues the eviction of the L2 cache's contents, without waiting for
+    /// it.
     pub fn flusher(&self) -> Result<impl Fn() -> Result<()>> {
         let elements = self.flush_bytes / 4;
         let reader: Competitor<'_> =

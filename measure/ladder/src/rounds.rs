@@ -21,34 +21,35 @@ pub struct Until {
 /// The result of the rounds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rounds {
-    /// The times of each competitor, as pairs of a round and nanoseconds.
+    /// The times of each competitor, as pairs of a round number and a time in nanoseconds.
     pub times: Vec<Vec<(u32, u64)>>,
-    /// The number of rounds kept.
+    /// The number of rounds that were kept.
     pub kept: u32,
     /// The number of rounds that were discarded because the clock rate was low.
     pub rejected: u32,
-    /// The width of the widest interval of a pair, relative to the pair's ratio.
+    /// The width of the widest interval of any pair, relative to the pair's ratio.
     pub widest: f64,
-    /// The pair with that interval.
+    /// The pair with the widest interval.
     pub pair: (usize, usize),
-    /// Whether that interval reached the target.
+    /// Whether the widest interval reached the target.
     pub converged: bool,
 }
 
 /// The clock rate that a round must reach to be kept.
 #[allow(missing_debug_implementations, reason = "it holds a closure")]
 pub struct Held<'c> {
-    /// Reads the clock rate in MHz; `None` if it cannot be read. In that case no round is
+    /// Reads the clock rate in MHz; `None` if it cannot be read, in which case no round is
     /// discarded.
     pub read: &'c dyn Fn() -> Option<u32>,
-    /// The rate at the start, in MHz. It is lowered if the GPU does not return to it.
+    /// The rate at the start, in MHz. If the GPU does not return to the required rate, this rate is
+    /// lowered.
     pub mhz: u32,
 }
 
 /// The minimum time between readings, because a reading keeps the driver busy.
 const BETWEEN_READINGS: Duration = Duration::from_millis(2);
 
-/// The number of consecutive low readings after which the current rate is required from then on.
+/// The number of consecutive low readings after which the current rate becomes the required rate.
 const PATIENCE: u32 = 50;
 
 /// The number of rounds between two checks of the intervals.
@@ -57,7 +58,7 @@ const LOOK: u32 = 10;
 /// Runs rounds; `sample` returns the time of one competitor, in nanoseconds.
 ///
 /// Rounds come in pairs. The second round of a pair runs in reverse order, so that no competitor
-/// always follows the same one.
+/// always follows the same other competitor.
 pub fn run(
     competitors: usize,
     pairs: &[(usize, usize)],
@@ -190,7 +191,7 @@ mod tests {
         let reading = Cell::new(0u32);
         let clock = || {
             reading.set(reading.get() + 1);
-            // Every third reading is low.
+            // Every third reading is below the required rate.
             Some(if reading.get().is_multiple_of(3) { 1500 } else { 1980 })
         };
         let mut held = Held { read: &clock, mhz: 1980 };
@@ -221,8 +222,8 @@ mod tests {
         let clock = || Some(1200);
         let mut held = Held { read: &clock, mhz: 1980 };
         let rounds = run(1, &[], &limits(2), &mut held, |_| Ok(1000)).unwrap();
-        // Two rounds were discarded for each reading, until more than ten times the maximum were
-        // discarded.
+        // Two rounds were discarded for each reading, until more than ten times the maximum number
+        // of rounds were discarded.
         assert_eq!((rounds.kept, rounds.rejected, held.mhz), (0, 22, 1980));
     }
 

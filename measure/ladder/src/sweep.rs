@@ -25,7 +25,7 @@ use crate::{
 /// The options of `ladder sweep`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The numbers of elements, a list
+    /// The numbers of elements, as a list
     #[arg(
         long,
         value_name = "N",

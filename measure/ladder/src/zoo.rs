@@ -1,5 +1,5 @@
-//! Implements `ladder zoo`, which runs a broken sum many times on a GPU. `xtask/gpu.sh zoo` runs it
-//! under tools.
+//! Implements `ladder zoo`, which runs a broken sum many times on a GPU. `xtask/gpu.sh zoo` runs
+//! this command under NVIDIA's tools.
 
 use std::{fmt, io::Write};
 
@@ -44,7 +44,8 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Runs a broken sum, and prints how often it was right. A wrong sum is a result, not an error.
+/// Runs a broken sum, and prints how often its result was right. A wrong sum is a result, not an
+/// error.
 pub fn run(options: &Options) -> Result<(), Stop> {
     let mut out = anstream::stdout();
     let Some(name) = &options.bug else {
@@ -86,7 +87,7 @@ impl Tally {
         let output = device.alloc("output", bytes)?;
         let addresses = [&input, &output].map(|memory| Value::Address(memory.address()));
         let mut args = [&addresses[..], &[Value::U64(bug.n)]].concat();
-        // The buffers are partial sums, and a ticket that is zeroed only before the first launch.
+        // The buffers hold partial sums, and a ticket that is zeroed only before the first launch.
         let scratch =
             [device.alloc("partial sums", 4 * u64::from(bug.blocks))?, device.alloc("tickets", 4)?];
         device.fill(&scratch[1], 0)?;
@@ -160,7 +161,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.runs(&device, bug("volatile-tail"), 3).unwrap();
         assert_eq!(tally, Tally { right: 3, wrong: 0, error: None });
-        // The first launch with a ticket that is never reset is right; all later launches are
+        // If the ticket is never reset, the first launch is right, and all later launches are
         // wrong.
         let mut tally = Tally::default();
         tally.runs(&device, bug("ticket-not-reset"), 3).unwrap();

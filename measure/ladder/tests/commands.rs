@@ -44,7 +44,7 @@ fn simt_has_no_times() {
     assert!(text.contains("the interpreter is the device that was requested"), "{text}");
 }
 
-/// Returns the error of a command that fails with code 2, in one line.
+/// Runs a command that must fail with exit code 2, and returns its error in one line.
 fn refused(arguments: &[&str]) -> String {
     let output = ladder(arguments).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
@@ -94,7 +94,7 @@ fn a_negative_number_is_rejected_as_a_number() {
     }
 }
 
-/// An option that would have no effect is rejected, or a note says that it has none.
+/// An option that would have no effect is rejected, or a note says that it has no effect.
 #[test]
 fn no_option_is_ignored() {
     let text = refused(&["--device", "simt", "--explain", "--n", "33", "--format", "json"]);
@@ -106,7 +106,7 @@ fn no_option_is_ignored() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
         text.trim(),
-        "note: `--samples` has no effect in the interpreter, which has no times"
+        "note: `--samples` has no effect in the interpreter, which measures no times"
     );
     let table = prints(&[&small[..], &["--threads", "64"]].concat());
     assert!(table.contains("v10-fixed-tree in 512"), "{table}");
@@ -300,7 +300,7 @@ fn exact_sums_are_counted_without_a_gpu() {
     let table = prints(&[&small[..], &["--type", "f32,f64"]].concat());
     assert!(table.contains("f32, warp instructions") && table.contains("| wide"), "{table}");
     let text = refused(&[&small[..], &["--out", "folder"]].concat());
-    assert!(text.contains("the interpreter has no times to write"), "{text}");
+    assert!(text.contains("the interpreter measures no times to write"), "{text}");
     let text = refused(&["exact", "--device", "simt", "--n", "0"]);
-    assert!(text.contains("nothing to add in zero elements"), "{text}");
+    assert!(text.contains("nothing to add for zero elements"), "{text}");
 }

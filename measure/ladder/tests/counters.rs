@@ -1,5 +1,5 @@
-//! The interpreter's counts equal the hardware's counts exactly. They are compared with the counts
-//! that ncu read on a GPU, which are committed in `results/`.
+//! Tests that the interpreter's counts equal the hardware's counts exactly. The hardware's counts
+//! were read by ncu on a GPU, and are committed in `results/`.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -15,10 +15,10 @@ use measured::counters::Count;
 use simt::Counts;
 use steps::step;
 
-/// A count from the interpreter, and ncu's metric for the same thing.
+/// A count of the interpreter, and ncu's metric for the same quantity.
 type Same = (&'static str, fn(&Counts) -> u64);
 
-/// Returns the counts that `--counters` shows for both, and the counts that only ncu has.
+/// Returns the counts that `--counters` shows for both devices, and the counts that only ncu has.
 fn same() -> impl Iterator<Item = Same> {
     let opcodes: [Same; 2] = [
         ("sass__inst_executed_per_opcode:BAR", |c| c.barriers),
@@ -27,7 +27,8 @@ fn same() -> impl Iterator<Item = Same> {
     METRICS.into_iter().zip(SAME).chain(opcodes)
 }
 
-/// The sizes to interpret: with one, all blocks are full; with the other, one block is not.
+/// The sizes to interpret: with the first, all blocks are full; with the second, one block is not
+/// full.
 const SIZES: [u64; 2] = [1 << 20, (1 << 20) + 13];
 
 /// Tests blocks of 256 threads.
@@ -49,8 +50,8 @@ fn compare(sizes: &[u64], blocks: &[u32], least: usize) {
     let mut compared = 0;
     let mut different = Vec::new();
     let ways = ladder::STUDIES[0].ways.iter().filter(|way| way.name == "one-cluster");
-    // A new step has no counts until the next run. The minimum ensures that the counts of the
-    // others are not lost.
+    // A new step has no counts until the next run. The minimum ensures that the counts of the other
+    // steps are not lost.
     let counted = |step: &&&Step| golden.keys().any(|key| key.0 == step.name);
     for step in ladder::STEPS.iter().chain(ways).filter(counted) {
         for element in [Element::F32, Element::I32] {
@@ -90,7 +91,10 @@ fn compare(sizes: &[u64], blocks: &[u32], least: usize) {
         }
     }
     println!("{compared} counts compared");
-    assert!(compared >= least, "only {compared} counts were compared, not {least}");
+    assert!(
+        compared >= least,
+        "only {compared} counts were compared, but at least {least} are required"
+    );
     assert!(
         different.is_empty(),
         "{} of {compared} differ:\n{}",
@@ -99,7 +103,7 @@ fn compare(sizes: &[u64], blocks: &[u32], least: usize) {
     );
 }
 
-/// The exact sum was counted by CUPTI in a run of its own. CUPTI does not count opcodes.
+/// CUPTI counted the exact sum in a separate run. CUPTI does not count opcodes.
 #[test]
 fn counts_of_the_exact_sum_equal_those_of_the_hardware() {
     let file = "../../results/variants/variants-2026-11-23-nvidia-h200-2/counters.csv";
@@ -113,7 +117,7 @@ fn counts_of_the_exact_sum_equal_those_of_the_hardware() {
                     && (count.n, count.metric.as_str()) == (n, metric)
             });
             let theirs = theirs.unwrap_or_else(|| panic!("no {metric} of {n}")).value;
-            // ptxas removes two loads by the thread that rounds.
+            // ptxas removes two loads in the thread that rounds.
             let load = metric.ends_with("shared_ld.sum") || metric.ends_with("shared_op_ld.sum");
             let removed = if load { 2.0 } else { 0.0 };
             assert_eq!(of(ours) as f64 - removed, theirs, "{metric} of {n}");
@@ -131,8 +135,8 @@ fn bulk_copies_load_every_vector_once() {
     }
 }
 
-/// These steps use the same chunks in the same tree. The way in which the last block receives the
-/// partial sums, and in which threads load the vectors, changes no bit.
+/// These steps use the same chunks in the same tree. The bits depend neither on how the last block
+/// receives the partial sums nor on how threads load the vectors.
 #[test]
 fn a_ticket_message_slots_and_a_ring_give_the_same_bits() {
     let device = Device::open(Choice::Simt, &Settings::default()).unwrap();

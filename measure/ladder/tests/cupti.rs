@@ -1,6 +1,6 @@
-//! CUPTI's counts, taken inside a run, equal ncu's counts, taken from outside. The files in
-//! `results/cupti/` are compared with ncu's newest `counters.csv`, which `counters.rs` compares
-//! with the interpreter.
+//! Tests that the counts that CUPTI collects inside a run equal those that ncu collects from
+//! outside. The files in `results/cupti/` are compared with ncu's newest `counters.csv`, which
+//! `counters.rs` compares with the interpreter.
 
 use std::{
     collections::BTreeMap,
@@ -33,7 +33,7 @@ fn files(folder: &Path, name: &str) -> Vec<PathBuf> {
 fn ncu_counts_the_same_on_the_same_gpu() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/cupti");
     let both = files(&results, "ncu.csv");
-    assert!(!both.is_empty(), "results/cupti has ncu's counts of an H100");
+    assert!(!both.is_empty(), "results/cupti contains ncu's counts from an H100");
     for file in both {
         let inside = Count::read(&file.with_file_name("counters.csv")).unwrap();
         let inside: BTreeMap<Key, f64> = inside.iter().map(|c| (key(c), c.value)).collect();

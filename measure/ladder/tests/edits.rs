@@ -1,5 +1,5 @@
 //! Tests edits that learners make to a kernel. For each edit, the output names a line and a remedy,
-//! or the kernel is rightly verified.
+//! or the kernel is correct and verified.
 //!
 //! The edited kernels remain in target/tmp/edits, so that you can try them:
 //!
@@ -12,7 +12,7 @@ use std::{fs, path::Path, process::Command};
 use assert_cmd::prelude::*;
 use steps::step;
 
-/// An edit of a step, which is v3 by default.
+/// An edit to a step (v3 by default).
 struct Edit {
     /// The name of the file with the edited kernel.
     name: &'static str,
@@ -104,7 +104,7 @@ const EDITS: &[Edit] = &[
         edits: &[("    // Load:", "    if (i >= n) return;\n    // Load:")],
         n: ODD,
         code: 1,
-        // From sm_70 on, the return itself is allowed, but the elements of the threads that left
+        // On sm_70 and newer GPUs, the return itself is allowed, but the elements of the threads that left
         // are never stored.
         said: &["reads `shared[", "which was never written"],
     },
@@ -234,7 +234,7 @@ const EDITS: &[Edit] = &[
         edits: &[("extern __shared__ Element shared[];", "__shared__ Element shared[16384];")],
         n: EVEN,
         code: 2,
-        said: &["has 65536 bytes of static shared memory", "make the array `extern __shared__`"],
+        said: &["has 65536 bytes of static shared memory", "declare the array `extern __shared__`"],
     },
     Edit {
         name: "17-small-array",
@@ -336,7 +336,7 @@ const EDITS: &[Edit] = &[
     },
 ];
 
-/// Edits of steps with state in global memory, in which the next run finds leftovers.
+/// Edits to steps that keep state in global memory, so that the next run finds leftovers there.
 const LEFT: &[(&str, Edit)] = &[
     (
         "v9-single-pass",
@@ -346,7 +346,7 @@ const LEFT: &[(&str, Edit)] = &[
             n: "2^16",
             code: 1,
             said: &[
-                "wrong in its second run, though its first run looked right",
+                "wrong in its second run, although its first run looked right",
                 "`tickets[0]` is 8 for the first atomic of launch 2, at line 52, but was 0 for that of launch 1: let the last block of a launch reset it",
             ],
         },
@@ -358,7 +358,7 @@ const LEFT: &[(&str, Edit)] = &[
             edits: &[("atomicAnd(slot + w, 0xffffffff)", "atomicAnd(slot + w, ~0ull)")],
             n: "2^16",
             code: 1,
-            said: &["32 of 32 message flags are set when it ends, the first of them in slot 0"],
+            said: &["32 of 32 message flags are still set when it ends (the first is in slot 0)"],
         },
     ),
 ];

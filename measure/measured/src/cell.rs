@@ -1,5 +1,5 @@
-//! The rows of `cells.csv`, each of which describes how the measurement of one type, size and cache
-//! state ended.
+//! The rows of `cells.csv`, each of which describes the outcome of the measurement for one type,
+//! size and cache state.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub struct Cell {
     pub rejected: u32,
     /// The width of the widest interval of a paired ratio, relative to the ratio.
     pub widest: f64,
-    /// The pair with that interval.
+    /// The pair with the widest interval.
     pub pair: String,
     /// Whether all intervals reached the requested width.
     pub converged: bool,

@@ -14,7 +14,9 @@ pub fn faults(run: &Run) -> Vec<String> {
         let Place { element, n, cache, .. } = place;
         let name = format!("{variant}, {} {element}, {cache}", size(n));
         let Some(known) = run.env.variant.iter().find(|v| v.name == variant) else {
-            faults.push(format!("{name}: raw.csv has it, but env.toml does not"));
+            faults.push(format!(
+                "{name}: raw.csv has samples of this variant, but env.toml does not list it"
+            ));
             continue;
         };
         // cells.csv has only GPU-gated times, because only these exclude the host.
@@ -23,7 +25,9 @@ pub fn faults(run: &Run) -> Vec<String> {
         }
         let cell = run.cells.iter().find(|c| c.element == element && c.n == n && c.cache == cache);
         match cell {
-            None => faults.push(format!("{name}: raw.csv has it, but cells.csv does not")),
+            None => faults.push(format!(
+                "{name}: raw.csv has samples of this cell, but cells.csv does not list it"
+            )),
             Some(cell) if cell.rounds as usize != count => faults.push(format!(
                 "{name}: raw.csv has {count} samples, but cells.csv has {} rounds",
                 cell.rounds
@@ -88,11 +92,11 @@ fn printed(micros: &str, gigabytes: &str, bytes: u64, name: &str) -> Option<Stri
     let product = rate * time * 1e3;
     let slack = (half(micros) / time + half(gigabytes) / rate) * product * 1.01;
     ((product - bytes as f64).abs() > slack).then(|| {
-        format!("{name}: {gigabytes} GB/s × {micros} µs = {product:.0} bytes, but it has {bytes}")
+        format!("{name}: {gigabytes} GB/s × {micros} µs = {product:.0} bytes, but the input has {bytes} bytes")
     })
 }
 
-/// Checks that every variant has samples in every cell, or a reason why it has none.
+/// Checks that every variant has samples in every cell, or that a reason is given for their absence.
 fn holes(run: &Run) -> Vec<String> {
     let on_gpu = || run.all().filter(|(_, place, _)| place.clock == Clock::Gpu);
     let there: HashSet<(&str, &str, u64, crate::Cache)> =
@@ -116,7 +120,7 @@ fn holes(run: &Run) -> Vec<String> {
             let key = (variant.name.as_str(), cell.element.as_str(), cell.n, cell.cache);
             if !excused && !cold_only && !too_large && cell.rounds > 0 && !there.contains(&key) {
                 faults.push(format!(
-                    "{}, {} {}, {}: no samples, and no reason in env.toml",
+                    "{}, {} {}, {}: there are no samples, and env.toml gives no reason",
                     variant.name,
                     size(cell.n),
                     cell.element,

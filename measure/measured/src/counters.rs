@@ -175,7 +175,7 @@ pub fn from_ncu(text: &str, file: &str) -> Result<Vec<Count>> {
                 "" => base.metric.clone(),
                 instance => format!("{}:{instance}", base.metric),
             };
-            // A metric that the chip lacks has the value "n/a" and gets no row.
+            // A metric that the chip does not support has the value "n/a", and gets no row.
             if let Ok(value) = value.replace(',', "").parse() {
                 counts.push(Count { metric, value, ..base.clone() });
             }

@@ -41,7 +41,7 @@ pub struct Taken {
     pub seconds: f64,
 }
 
-/// A GPU in the state in which it was found. The program changes none of its settings.
+/// A GPU, in the state in which the program found it. The program changes none of the GPU's settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gpu {
@@ -93,7 +93,7 @@ pub struct Method {
     pub seed: u64,
     /// Whether the stream was held back until all launches of a sample were queued (GPU-gated).
     pub gated: bool,
-    /// The total size of the copies of the input, in bytes. Cold samples read the copies in
+    /// The total size of the input's copies, in bytes. Cold samples read the copies in
     /// rotation.
     pub pool_bytes: u64,
     /// The width of a paired ratio's interval, relative to the ratio, at which a cell has
@@ -135,8 +135,7 @@ fn once() -> u32 {
     1
 }
 
-/// The additions that another program makes to a run: the file `python.toml`, which belongs to
-/// `python.csv`.
+/// The file `python.toml`, which another program adds to a run together with `python.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct More {
@@ -210,7 +209,7 @@ impl Env {
         fs::write(path, text).map_err(Error::writing(path))
     }
 
-    /// Returns the variants in a role, in order.
+    /// Returns the variants that have a role, in the order of the file.
     pub fn of(&self, role: Role) -> impl Iterator<Item = &Variant> {
         self.variant.iter().filter(move |variant| variant.role == role)
     }

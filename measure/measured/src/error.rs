@@ -1,4 +1,4 @@
-//! Errors in files of results. Each is a sentence that names the file and the line.
+//! Errors in files of results. Each error is a sentence that names the file and the line.
 
 use std::{io, path::Path};
 

@@ -1,4 +1,5 @@
-//! `exact.csv.gz`: times of exact sums beside a plain sum of the same bytes, call by call.
+//! The file `exact.csv.gz`, which has the time of each call of an exact sum, and of a plain sum of
+//! the same bytes.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -12,7 +13,7 @@ use crate::{
     table::{Table, micros},
 };
 
-/// The function that is the reference of every ratio.
+/// The function that is the baseline of every ratio.
 pub const PLAIN: &str = "sum";
 
 /// The time of one call on the GPU, with the input outside L2.
@@ -28,7 +29,7 @@ pub struct Taken {
     pub n: u64,
     /// The function.
     pub way: String,
-    /// The round; its calls were made one after the other.
+    /// The round. The calls in a round were made one after another.
     pub round: u32,
     /// Nanoseconds.
     pub ns: u64,
@@ -46,7 +47,7 @@ impl Taken {
     }
 }
 
-/// The times of each function on one kind and number of elements.
+/// The times of each function for one kind of data and one number of elements.
 type Cell = BTreeMap<String, Vec<(u32, u64)>>;
 
 /// The times of one element type.
@@ -56,11 +57,11 @@ pub struct Series {
     pub element: String,
     /// The functions, the plain sum first.
     pub ways: Vec<String>,
-    /// The kinds of data and the sizes, in the order in which they were taken.
+    /// The kinds of data and the sizes, in the order in which they were measured.
     pub cells: Vec<((String, u64), Cell)>,
 }
 
-/// Returns the times of each type, in the order in which they were taken.
+/// Returns the times of each type, in the order in which they were measured.
 pub fn series(taken: &[Taken]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for call in taken {
@@ -126,7 +127,7 @@ impl Series {
                 .filter_map(|(key, cell)| Some((Series::speed(cell, way)?.0.median, key)));
             if let Some((speed, (data, n))) = speeds.min_by(|a, b| a.0.total_cmp(&b.0)) {
                 text += &format!(
-                    "{way} takes at most {:.2} times as long as the plain sum: on {data} data, {} elements.\n",
+                    "{way} takes at most {:.2} times as long as the plain sum, on {data} data with {} elements.\n",
                     1.0 / speed,
                     numbers::size(*n)
                 );

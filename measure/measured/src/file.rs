@@ -28,7 +28,7 @@ pub fn find(path: &Path) -> PathBuf {
 /// file exists.
 ///
 /// # Errors
-/// Returns [`Error::File`] if the system reports an error, if the path is that of a folder, a pipe
+/// Returns [`Error::File`] if the system reports an error, if the path refers to a folder, a pipe
 /// or a device, or if the file has more than 1 GiB.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     bounded(&find(path), MOST).map_err(Error::reading(path))

@@ -61,15 +61,15 @@ impl History {
         read_toml(path)
     }
 
-    /// Returns the faults: rows that have no figure, or a bandwidth above the peak of the memory
-    /// bus.
+    /// Returns the faults: rows without a figure, and rows whose bandwidth is above the peak of the
+    /// memory bus.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for table in &self.table {
             for row in &table.row {
                 let name = format!("{}, {}", table.gpu, row.name);
                 match (row.us, row.gb_per_s) {
-                    (None, None) => faults.push(format!("{name}: there is neither a time nor a bandwidth")),
+                    (None, None) => faults.push(format!("{name}: there is neither a time nor a bandwidth; add the published one")),
                     (Some(_), Some(_)) => faults.push(format!(
                         "{name}: there are both a time and a bandwidth; keep the time, and move the bandwidth to `printed`"
                     )),
@@ -84,7 +84,7 @@ impl History {
             }
             if !table.row.iter().all(|row| row.printed.is_none()) && table.mended.is_empty() {
                 faults.push(format!(
-                    "{}: printed figures disagree, but `mended` is empty",
+                    "{}: the printed figures disagree, but `mended` is empty",
                     table.gpu
                 ));
             }
@@ -120,7 +120,7 @@ mod tests {
         Row { step: step.into(), name: step.into(), us, gb_per_s, printed: None }
     }
 
-    /// Creates a table for a million doubles, which have 8 MB.
+    /// Creates a table for a million doubles, which occupy 8 MB.
     fn published(bus: f64, row: Vec<Row>) -> Published {
         Published {
             gpu: "made up".into(),

@@ -1,9 +1,9 @@
 //! Measurements: the files in `results/`, their statistics, and the tables made from them.
 //!
-//! A folder is one [`Run`]. It has every [`Sample`] in long form, the [`Env`]ironment in which the
-//! samples were taken, and the outcome of the rounds for each [`Cell`] (a type, a size and a cache
-//! state). Every tool that prints a number reads it through this crate, which does not depend on
-//! GPUs, steps or the harness.
+//! A folder is one [`Run`]. A run has every [`Sample`] in long form, the [`Env`]ironment in which
+//! the samples were taken, and the outcome of the rounds for each [`Cell`] (a type, a size and a
+//! cache state). Every tool that prints a number reads it through this crate, which does not depend
+//! on GPUs, steps or the harness.
 #![forbid(unsafe_code)]
 
 mod cell;

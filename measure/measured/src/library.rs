@@ -20,8 +20,8 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Taken {
-    /// The timer. It runs on the GPU, with the input in device memory; or on the host until the
-    /// result is there, with the input where the previous call left it.
+    /// The timer. The GPU's timer measures calls whose input is in device memory; the host's timer
+    /// runs until the result is on the host, and the input is where the previous call left it.
     pub clock: Clock,
     /// The operation: `sum`, `min` or `max`.
     pub operation: String,
@@ -30,7 +30,8 @@ pub struct Taken {
     pub element: String,
     /// The number of elements.
     pub n: u64,
-    /// The function; for wall times, it includes how the result was copied to the host.
+    /// The function's name; for wall times, the name includes the way in which the result was
+    /// copied to the host.
     pub way: String,
     /// The round. The calls in a round were made one after another.
     pub round: u32,
@@ -53,7 +54,8 @@ pub struct First {
     pub process: u32,
     /// The time until the context was created, in milliseconds.
     pub context_ms: f64,
-    /// The time of the first call after that, in milliseconds. The driver compiles a kernel during
+    /// The time of the first call after the context was created, in milliseconds. The driver
+    /// compiles a kernel during
     /// this call.
     pub first_ms: f64,
     /// The time of the second call, in milliseconds.
@@ -84,21 +86,21 @@ impl First {
     }
 }
 
-/// The calls of one function at one size, as rounds and nanoseconds.
+/// The calls of one function at one size: round numbers, and times in nanoseconds.
 type Times = Vec<(u32, u64)>;
 
 /// The times for one type and operation on one timer, for every size and function.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
-    /// The title, such as `sum of f32`.
+    /// The series' title, such as `sum of f32`.
     pub title: String,
     /// The functions, with ours first.
     pub ways: Vec<String>,
-    /// The times by size, then by function.
+    /// The times, keyed by size and then by function.
     pub times: BTreeMap<u64, BTreeMap<String, Times>>,
 }
 
-/// Returns all series for a timer, in the order in which they were taken.
+/// Returns all series for a timer, in the order in which they were measured.
 pub fn series(taken: &[Taken], clock: Clock) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for call in taken.iter().filter(|call| call.clock == clock) {
@@ -130,7 +132,7 @@ impl Series {
         Summary::batched(&pairs)
     }
 
-    /// Whether a function is one of `reduce`.
+    /// Whether a function belongs to `reduce`.
     fn ours(way: &str) -> bool {
         way.starts_with("reduce")
     }
@@ -209,21 +211,24 @@ impl Series {
             let (behind, level) = series.behind_and_level(way);
             let list = |sizes: &[u64]| {
                 let sizes: BTreeSet<u64> = sizes.iter().copied().collect();
-                sizes.into_iter().map(numbers::group).collect::<Vec<_>>().join(" ")
+                sizes.into_iter().map(numbers::group).collect::<Vec<_>>().join("; ")
             };
             let all = series.times.len();
-            let slower = match behind.as_slice() {
-                [] => format!("none of the {all} sizes"),
-                sizes => format!("{} of the {all} sizes: {}", sizes.len(), list(sizes)),
-            };
-            text +=
-                &format!("\n`{way}` is significantly slower than the faster CUB at {slower}.\n");
-            text += &match level.as_slice() {
-                [] => {
-                    "Where both were measured, the difference is always significant.\n".to_owned()
-                }
+            text += &match behind.as_slice() {
+                [] => format!(
+                    "\nAt none of the {all} sizes is `{way}` significantly slower than the faster of the two CUB versions.\n"
+                ),
                 sizes => format!(
-                    "The difference is not significant at {} of the sizes: {}.\n",
+                    "\n`{way}` is significantly slower than the faster of the two CUB versions at {} of the {all} sizes: {}.\n",
+                    sizes.len(),
+                    list(sizes)
+                ),
+            };
+            text += &match level.as_slice() {
+                [] => "At every size at which both were measured, the difference is significant.\n"
+                    .to_owned(),
+                sizes => format!(
+                    "The difference is not significant at {} of these sizes: {}.\n",
                     sizes.len(),
                     list(sizes)
                 ),
@@ -237,9 +242,9 @@ impl Series {
                     numbers::group(*n)
                 );
                 text += &match far.as_slice() {
-                    [] => "It never exceeds 1.075 times the interpolated time.\n".to_owned(),
+                    [] => "The time never exceeds 1.075 times the interpolated time.\n".to_owned(),
                     sizes => format!(
-                        "It exceeds 1.075 times the interpolated time at {} of {} sizes: {}.\n",
+                        "The time exceeds 1.075 times the interpolated time at {} of the {} sizes between two powers of two: {}.\n",
                         sizes.len(),
                         above.len(),
                         list(sizes)
@@ -315,8 +320,8 @@ mod tests {
         let text = &tables(&all, Clock::Gpu)[0].1;
         assert!(
             text.contains(
-                "`reduce` is significantly slower than the faster CUB at 1 of the 2 sizes: 10.\n"
-            ) && text.contains("The difference is not significant at 1 of the sizes: 20.\n"),
+                "`reduce` is significantly slower than the faster of the two CUB versions at 1 of the 2 sizes: 10.\n"
+            ) && text.contains("The difference is not significant at 1 of these sizes: 20.\n"),
             "{text}"
         );
     }
@@ -376,7 +381,7 @@ mod tests {
         let line = text.lines().last().unwrap();
         assert!(line.contains("44.0") && line.contains("70.0") && line.contains("12.0"), "{text}");
         assert_eq!(text.lines().count(), 3, "{text}");
-        // Other types and operations have lines of their own.
+        // Other types and operations have separate lines.
         let text =
             first_table(&[row(1, 70.0), first("sum", "f64", 1, 1.0), first("min", "f64", 1, 1.0)]);
         assert_eq!(text.lines().count(), 5, "{text}");
@@ -392,7 +397,9 @@ mod tests {
         assert_eq!(above, [(1536, 1.2)]);
         let text = &tables(&all, Clock::Gpu)[0].1;
         assert!(
-            text.contains("It exceeds 1.075 times the interpolated time at 1 of 1 sizes: 1,536.\n"),
+            text.contains(
+                "The time exceeds 1.075 times the interpolated time at 1 of the 1 sizes between two powers of two: 1,536.\n"
+            ),
             "{text}"
         );
     }

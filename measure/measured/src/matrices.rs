@@ -1,5 +1,5 @@
 //! The file `volume.csv`, with times for files of matrices that are added in pieces, and the file
-//! `threshold.csv`, which shows the fastest way to add few matrices.
+//! `threshold.csv`, which shows the fastest method for adding a few matrices.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -29,7 +29,7 @@ impl About {
     }
 }
 
-/// The times at which a piece of a file was copied and added, in microseconds since its pass began.
+/// The times at which a piece of a file was copied and added, in microseconds since the pass began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Piece {
@@ -43,13 +43,13 @@ pub struct Piece {
     pub round: u32,
     /// The number of the piece.
     pub piece: u32,
-    /// The time when its copy began.
+    /// The time when the piece's copy began.
     pub copied: f64,
-    /// The time when its copy ended.
+    /// The time when the piece's copy ended.
     pub copied_end: f64,
-    /// The time when its sum began.
+    /// The time when the piece's sum began.
     pub added: f64,
-    /// The time when its sum ended.
+    /// The time when the piece's sum ended.
     pub added_end: f64,
 }
 
@@ -70,7 +70,7 @@ pub struct Waited {
     pub way: String,
     /// The memory that holds the matrices: `device` or `host`.
     pub from: String,
-    /// The number of matrices that were left to the CPU. The value 1 means that the GPU added everything.
+    /// The number of matrices that were left to the CPU, or 1 if the GPU added everything.
     pub left: u64,
     /// The round. The calls in a round were made one after another.
     pub round: u32,
@@ -89,8 +89,8 @@ fn median(values: &[f64]) -> f64 {
     numbers::quantile(&numbers::sorted(values.iter().copied()), 0.5)
 }
 
-/// Groups passes by order and name. For each round, the value is the total time and the time of the
-/// sums.
+/// Groups passes by order and name. For each round, the value consists of the total time and the
+/// time for the sums.
 fn passes(pieces: &[Piece]) -> BTreeMap<(&str, &str), BTreeMap<u32, [f64; 2]>> {
     let mut passes: BTreeMap<(&str, &str), BTreeMap<u32, [f64; 2]>> = BTreeMap::new();
     for piece in pieces {
@@ -102,8 +102,8 @@ fn passes(pieces: &[Piece]) -> BTreeMap<(&str, &str), BTreeMap<u32, [f64; 2]>> {
     passes
 }
 
-/// Formats a line for each order: the copy alone, copy and sum overlapped and separate, and the
-/// total with reading the file.
+/// Formats a line for each order, with the time for the copies alone, for copies and sums together,
+/// for the sums alone, and for copies and sums together with reading the file.
 pub fn volume(pieces: &[Piece]) -> String {
     let passes = passes(pieces);
     let mut table = Table::new([
@@ -148,8 +148,8 @@ pub fn volume(pieces: &[Piece]) -> String {
     table.to_string()
 }
 
-/// Formats a line for each number of matrices: the CPU alone, the GPU alone, and both, from each
-/// memory.
+/// Formats a line for each number of matrices: the times for the CPU alone, for the GPU alone, and
+/// for both together, with each kind of memory.
 pub fn threshold(waited: &[Waited]) -> String {
     let mut times: BTreeMap<(u64, &str, &str, u64), Vec<f64>> = BTreeMap::new();
     for call in waited {
@@ -172,7 +172,8 @@ pub fn threshold(waited: &[Waited]) -> String {
             times.get(&(matrices, way, from, left)).map(|times| median(times))
         };
         let told = |time: Option<f64>| time.map_or_else(|| "–".into(), micros);
-        // The numbers of matrices that may be left to the CPU, excluding all and none.
+        // The numbers of matrices that may be left to the CPU; these numbers exclude zero and the
+        // total.
         let finish = times
             .iter()
             .filter(|((count, way, from, left), _)| {

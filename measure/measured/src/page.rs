@@ -1,4 +1,5 @@
-//! The tables of a run in Markdown: its own `README.md`, and the blocks in other pages.
+//! Formats the tables of a run in Markdown, for its own `README.md` and for the blocks in other
+//! pages.
 
 mod caveats;
 
@@ -101,7 +102,7 @@ pub fn of(run: &Run, writer: Writer) -> String {
         );
         section(
             &mut page,
-            &format!("{element}: distance from the exact sum, in 10⁻⁹ of it"),
+            &format!("{element}: distance from the exact sum, in units of 10⁻⁹ of that sum"),
             errors(run, &element),
         );
     }
@@ -134,12 +135,12 @@ enum Width {
 }
 
 impl Width {
-    /// Returns the class of an interval with this width, relative to the ratio, given the shorter
-    /// of the two times and the tick in nanoseconds.
+    /// Returns the class of an interval, given its width relative to the ratio, and in nanoseconds
+    /// the shorter of the two times and the tick.
     fn of(width: f64, shorter: f64, target: f64, tick: u64) -> Width {
         match () {
             _ if width <= target => Width::Narrow,
-            // A tick of one nanosecond means that there are no ticks.
+            // A tick of one nanosecond means that the times are not quantized.
             _ if tick > 1 && width * shorter <= tick as f64 => Width::Tick,
             _ => Width::Noise,
         }
@@ -176,7 +177,7 @@ fn marks(run: &Run) -> String {
     if run.tick > 1 {
         let _ = writeln!(
             text,
-            "If a ratio is marked °, its interval is also wider, but as a difference in time it is at most the {} ns tick of the GPU's timer. Only more rounds could resolve a smaller difference.",
+            "If a ratio is marked °, its interval is also wider, but corresponds to a time difference of at most one {} ns tick of the GPU's timer. Only more rounds could resolve a smaller difference.",
             run.tick
         );
     }
@@ -321,7 +322,7 @@ pub fn steps(run: &Run, element: &str) -> Table {
 }
 
 /// Returns the distance of each sum from the exact sum. Integers have no rows, because their sums
-/// are exact or are not measured.
+/// are exact or were not measured.
 pub fn errors(run: &Run, element: &str) -> Table {
     by_size(run, element, Cache::Cold, Clock::Gpu, |variant, place| {
         let error = run.error(&variant.name, place).filter(|_| element.starts_with('f'))?;
@@ -350,11 +351,11 @@ fn by_size(
     table
 }
 
-/// Returns the ladder in one table, for the root README: every step and peer at a small, a middle
+/// Returns the ladder in one table, for the root README: every step and peer at a small, a medium
 /// and a large size, with the speedups over the previous step and over CUB.
 ///
 /// `kind` contains the runs of the same program on GPUs of the same kind, including this run. The
-/// ratios are means over all of them.
+/// ratios are means over all runs of this kind.
 pub fn ladder(run: &Run, kind: &[&Run]) -> String {
     let element = "f32";
     let sizes = run.sizes(element, Cache::Cold, Clock::Gpu);
@@ -403,21 +404,21 @@ pub fn ladder(run: &Run, kind: &[&Run]) -> String {
     let floor =
         run.env.of(Role::Floor).next().and_then(|floor| run.time(&floor.name, &at(wanted[0])));
     let mut text = format!(
-        "The times are medians on an {} for {element}, L2 cold; GB/s and the columns to its right are for n = {}. Speedups are paired: both variants ran in every round.\n\n{table}\n",
+        "The times are medians on an {} for {element}, with a cold L2 cache; GB/s and the columns to its right are for n = {}. Speedups are paired: both variants ran in every round.\n\n{table}\n",
         run.env.gpu.name,
         size(large)
     );
     if let Some(floor) = floor {
         let _ = writeln!(
             text,
-            "An empty kernel takes {} µs; every time above includes at least that time.",
+            "An empty kernel takes {} µs; every time above includes at least this much.",
             micros(floor.median)
         );
     }
     if kind.len() > 2 {
         let _ = writeln!(
             text,
-            "A speedup is the mean of {} runs on GPUs of this kind, with the 95 % prediction interval for a further run. *tie* means that the runs disagree about which variant is faster, or that all their ratios are within half a percent of 1. Without *tie* the runs agree, although the interval may contain 1. A ratio from a single run has no interval. [All sizes](results/ladder/repeated.md).",
+            "A speedup is the mean of {} runs on GPUs of this kind, with the 95 % prediction interval for a further run. *tie* means that the runs disagree about which variant is faster, or that all their ratios are within half a percent of 1. Where no *tie* is shown, the runs agree on which variant is faster, although the interval may contain 1. A ratio from a single run has no interval. [All sizes](results/ladder/repeated.md).",
             kind.len()
         );
     }

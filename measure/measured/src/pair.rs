@@ -1,4 +1,4 @@
-//! Compares two variants by the ratio of their times, round by round.
+//! Compares two variants by the ratio of their times in each round.
 
 use std::fmt;
 
@@ -26,15 +26,15 @@ pub enum Verdict {
 
 /// Returns the mean of each round and the next, which ran in reverse order: A B, then B A.
 ///
-/// The preceding kernel changes a kernel's time. Over both orders, each variant has followed both
-/// of its neighbours. A round whose other half is missing is left out.
+/// The preceding kernel changes a kernel's time. Over both orders, each variant follows each of its
+/// two neighbours. A round that lacks its partner is left out.
 pub fn there_and_back(times: &[(u32, u64)]) -> Vec<(u32, f64)> {
     let both = times.windows(2).filter(|two| two[0].0 % 2 == 0 && two[1].0 == two[0].0 + 1);
     both.map(|two| (two[0].0 / 2, (two[0].1 + two[1].1) as f64 / 2.0)).collect()
 }
 
-/// Returns how much slower a variant is in one order than in the other: 0.02 means two percent.
-/// Returns `None` if there are too few rounds to tell.
+/// Returns the fraction by which a variant is slower in one order than in the other: 0.02 means 2
+/// %. Returns `None` if there are too few rounds to tell.
 pub fn order_effect(times: &[(u32, u64)]) -> Option<f64> {
     let median = |parity| {
         let times = times.iter().filter(|(round, _)| round % 2 == parity);
@@ -45,8 +45,8 @@ pub fn order_effect(times: &[(u32, u64)]) -> Option<f64> {
 }
 
 impl Ratio {
-    /// Returns the ratio of the first time to the second, over the pairs of rounds that have both.
-    /// Returns `None` if there are no such pairs.
+    /// Returns the ratio of the first variant's time to the second's, over the pairs of rounds in
+    /// which both were timed. Returns `None` if no pair of rounds has both times.
     ///
     /// The ratio is the median over batches of pairs, where each batch gives the ratio of the two
     /// sums. The quartiles and the count are those of the pairs.
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_bias_of_the_order_cancels_and_is_found() {
         // The first variant is a third slower after one neighbour than after the other; the second
-        // variant is not.
+        // variant is equally fast after both.
         let first = times(0..100, |round| if round % 2 == 0 { 900 } else { 1100 });
         let second = times(0..100, |_| 1000);
         let ratio = Ratio::of(&first, &second).unwrap();

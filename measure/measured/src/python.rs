@@ -1,5 +1,5 @@
-//! The files in `results/python/`: samples of sums in Python by samebits, torch, CuPy and JAX, and
-//! their tables.
+//! The files in `results/python/`, which contain samples of sums in Python by samebits, torch, CuPy
+//! and JAX, and the tables made from them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -106,8 +106,8 @@ fn pair(peer: Option<&Times>, ours: Option<&Times>) -> [String; 3] {
     [time(peer), time(ours), ratio]
 }
 
-/// Formats the samples on a timer, for sums of all elements or of rows: a line for each shape, with
-/// three columns for each framework: its time, the time of samebits on its arrays, and the ratio.
+/// Formats the samples on a timer, for sums of all elements or of rows. Each shape has a line, and
+/// each framework has three columns: its time, the time of samebits on its arrays, and the ratio.
 pub fn sums(folder: &Path, clock: &str, by_rows: bool) -> Result<String> {
     let mut shapes: BTreeMap<(u64, u64), BTreeMap<String, Times>> = BTreeMap::new();
     for call in read_csv::<Call>(&folder.join("sums.csv.gz"))? {
@@ -135,8 +135,8 @@ pub fn sums(folder: &Path, clock: &str, by_rows: bool) -> Result<String> {
     Ok(table.to_string())
 }
 
-/// Formats the number of different bit patterns of one row over all batches, and the cost of a
-/// batch: a line for each function and row length.
+/// Formats a line for each function and row length, with the number of different bit patterns of
+/// one row over all batches, and the cost of a batch.
 pub fn batches(folder: &Path) -> Result<String> {
     type Ways = BTreeMap<String, (BTreeSet<String>, BTreeMap<u64, Times>)>;
     let mut lines: BTreeMap<(String, u64), Ways> = BTreeMap::new();

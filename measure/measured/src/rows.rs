@@ -1,5 +1,5 @@
-//! The file `rows.csv.gz`, with times of single calls that sum each row, by `reduce` and other
-//! libraries.
+//! The file `rows.csv.gz`, with the times of single calls to `reduce` and other libraries, each of
+//! which sums every row.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -140,8 +140,8 @@ pub fn of_cells(taken: &[Taken]) -> Cells {
     cells
 }
 
-/// Adds the measurements made by a program in another language. Its `cub` repeats ours, and its
-/// other functions are compared with ours through `cub`.
+/// Adds the measurements made by a program in another language. That program also measures `cub`,
+/// through which its other functions are compared with ours.
 pub fn with(mut cells: Cells, others: Cells) -> Cells {
     for (shape, ways) in others {
         let Some(ours) = cells.get_mut(&shape) else { continue };
@@ -164,8 +164,8 @@ pub fn rate((elements, rows): (u64, u64), ways: &Ways, way: &str) -> Option<f64>
     Some((4 * rows * elements + 4 * rows) as f64 / time(ways, way)?.median)
 }
 
-/// Returns the speedup of `reduce` over a function, from the same rounds, or through CUB if the
-/// function ran in another program.
+/// Returns the speedup of `reduce` over a function. The ratio comes from the same rounds or, if the
+/// function ran in another program, from both functions' ratios to CUB.
 pub fn ratio(ways: &Ways, way: &str) -> Option<f64> {
     let of =
         |first: &str, second: &str| Some(Ratio::of(ways.get(first)?, ways.get(second)?)?.0.median);
@@ -206,10 +206,11 @@ pub fn table(cells: &Cells) -> String {
     table.to_string()
 }
 
-/// The speedup over the fastest other function below which `reduce` is considered slower.
+/// If the speedup over the fastest other function is below this value, `reduce` counts as slower.
 pub const WANTED: f64 = 0.97;
 
-/// Formats the number of shapes below [`WANTED`], by the number of elements in a row.
+/// Formats the number of shapes whose speedup is below [`WANTED`], grouped by the number of
+/// elements in a row.
 pub fn below(cells: &Cells) -> String {
     let ratios = cells.iter().filter_map(|(shape, ways)| Some((shape.0, against(ways)?.1)));
     let ratios: Vec<(u64, f64)> = ratios.collect();
@@ -322,7 +323,7 @@ mod tests {
 
     #[test]
     fn adjacent_spans_do_not_overlap() {
-        // The times have no noise: a ratio of 0.97 does not count as slower.
+        // The times have no noise; a ratio of 0.97 does not count as slower.
         let even = |elements, way: &str, ns| {
             let calls = taken(way, ns).into_iter();
             calls.map(move |call| Taken { elements, ns, ..call }).collect::<Vec<_>>()

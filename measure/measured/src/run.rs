@@ -30,7 +30,7 @@ pub struct Run {
     pub counters: Vec<Count>,
     /// The rows of `sweep.csv`; empty if the file does not exist.
     pub sweep: Vec<Sample>,
-    /// The tick of which every GPU time is a multiple, in nanoseconds; 1 if there is no tick.
+    /// The tick in nanoseconds, of which every GPU time is a multiple; 1 if there is no tick.
     pub tick: u64,
     series: BTreeMap<Key, Vec<(u32, u64)>>,
 }
@@ -39,7 +39,7 @@ pub struct Run {
 /// too few digits.
 const TICKED: u64 = 1_000_000;
 
-/// The key that a series of samples has in common.
+/// The key that all samples in a series share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     session: Session,
@@ -72,8 +72,8 @@ impl Run {
         if let Some(path) = there("python.toml") {
             let more: More = read_toml(&path)?;
             run.env.variant.extend(more.variant);
-            // The sort establishes the order of the tables: steps, peers, ceilings, floor. It is
-            // stable, so each list keeps its order.
+            // The variants are sorted in the order of the tables: steps, peers, ceilings, floor. The
+            // sort is stable, so each list keeps its order.
             run.env.variant.sort_by_key(|variant| variant.role);
             run.env.absent.extend(more.absent);
         }
@@ -114,8 +114,8 @@ impl Run {
         self.series.values_mut().for_each(|times| times.sort());
     }
 
-    /// Returns a variant's samples in a cell, as rounds and nanoseconds, and the process that took
-    /// them.
+    /// Returns a variant's samples in a cell, each as a round number and nanoseconds, and the
+    /// process that took them.
     fn times(&self, variant: &str, cell: &Place<'_>) -> Option<(Session, &[(u32, u64)])> {
         [Session::Ladder, Session::Python].into_iter().find_map(|session| {
             self.in_session(session, variant, cell).map(|times| (session, times))
@@ -141,13 +141,14 @@ impl Run {
         Summary::batched(&pairs)
     }
 
-    /// Returns how much slower a variant is in one order of the competitors than in the other.
+    /// Returns the fraction by which a variant is slower in one order of the competitors than in
+    /// the other.
     pub fn order_effect(&self, variant: &str, at: &Place<'_>) -> Option<f64> {
         order_effect(self.in_session(Session::Ladder, variant, at)?)
     }
 
     /// Returns the speedup of the second variant over the first, from the rounds of a process that
-    /// has both.
+    /// measured both.
     pub fn ratio(&self, first: &str, second: &str, at: &Place<'_>) -> Option<Ratio> {
         [Session::Ladder, Session::Python].into_iter().find_map(|session| {
             let first = self.in_session(session, first, at)?;
@@ -162,7 +163,7 @@ impl Run {
         self.time(&variant.name, at).map(|time| bytes / time.median * 1e9)
     }
 
-    /// Returns the distance of a sum from the exact sum, relative to the sum.
+    /// Returns the distance of a sum from the exact sum, relative to the sum's magnitude.
     pub fn error(&self, variant: &str, at: &Place<'_>) -> Option<f64> {
         let is_this =
             |s: &&Sum| (s.variant.as_str(), &*s.element, s.n) == (variant, at.element, at.n);
@@ -237,8 +238,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns the folders in `results` that hold a run, which have an `env.toml`, with the oldest
-/// first.
+/// Returns the folders in `results` that hold a run (those that have an `env.toml`), with the
+/// oldest first.
 pub fn folders(results: &Path) -> Result<Vec<PathBuf>> {
     let Ok(entries) = fs::read_dir(results) else { return Ok(Vec::new()) };
     let mut folders = Vec::new();

@@ -20,7 +20,7 @@ pub struct Sample {
     pub variant: String,
     /// The element type.
     pub element: String,
-    /// The number of threads per block; 0 if the variant has a block size of its own.
+    /// The number of threads per block; 0 if the variant has its own block size.
     pub threads: u32,
     /// The number of elements.
     pub n: u64,
@@ -49,7 +49,7 @@ pub enum Cache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
-    /// Events on the GPU, where all launches were queued before the first began.
+    /// Events on the GPU; all launches were queued before the first one began.
     Gpu,
     /// Wall time, from the call until the sum is in host memory.
     Host,
@@ -164,7 +164,7 @@ pub(crate) fn read_csv<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     rows.collect()
 }
 
-/// Returns the parser's message without the place, which the error already names.
+/// Returns the parser's message without the location, which the error already names.
 fn reason(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::Deserialize { err, .. } => err.to_string(),

@@ -7,13 +7,13 @@
 //! takes an integer number of hardware steps (about 160 ns on that GPU). If a time is 5.4 µs, for
 //! example, all samples are near 5.25, 5.41 or 5.57 µs. The median of such samples jumps between
 //! these values, and its interval may have width zero although the time is known no more precisely
-//! than the distance between the values. The rest of the information is in the frequencies of the
+//! than the distance between the values. The remaining information is in the frequencies of the
 //! values. If the phase is random, the probability that a time is rounded up to the next tick is
 //! its excess over the tick below, in ticks. The *mean* of many samples is therefore accurate far
 //! below the tick. For this reason, many samples are first divided into [`BATCHES`] batches of
 //! neighbouring samples. Each batch gives its mean, and the median and its interval are those of
 //! the batches' means. An outlier spoils only one batch, and drift within a batch does not widen
-//! the interval. The estimate lies between the median of all samples and their mean, and approaches
+//! the interval. The estimate lies between the median and the mean of all samples, and approaches
 //! the mean as batches grow.
 
 use std::ops::Range;
@@ -121,8 +121,8 @@ fn ranks(count: usize) -> Option<(usize, usize)> {
         }
         low?
     } else {
-        // The normal approximation is rounded outwards. From here on, it is off by less than one
-        // rank.
+        // The normal approximation is rounded outwards. For this many values, the approximation is
+        // off by less than one rank.
         let spread = 1.959_964 * (count as f64).sqrt() / 2.0;
         (count as f64 / 2.0 - spread).floor() as usize - 1
     };
@@ -186,8 +186,8 @@ mod tests {
                 (std::f64::consts::PI * (rng.random::<f64>() - 0.5)).tan()
             });
             for share in [exponential, uniform, cauchy] {
-                // The coverage is 95 %, slightly more where ranks are coarse, within the noise of
-                // 2000 trials.
+                // The coverage is 95 %, or slightly more where ranks are coarse, within the noise
+                // of 2000 trials.
                 assert!((0.935..=0.995).contains(&share), "{count}: {share}");
             }
         }
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn quartiles_of_batches_are_those_of_all_samples() {
-        // Each of the 40 batches has the samples 0, 100, 200, 300 and 400: every mean is 200,
+        // Each of the 40 batches has the samples 0, 100, 200, 300 and 400, so every mean is 200,
         // although the samples scatter.
         let values: Vec<f64> = (0..200).map(|at| f64::from(at % 5) * 100.0).collect();
         let summary = Summary::batched(&values).unwrap();
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!((summary.count, summary.q1, summary.q3), (200, 100.0, 300.0));
     }
 
-    /// Returns a time from two timestamps, in ticks with a random phase.
+    /// Returns a time computed from two timestamps, which are in ticks with a random phase.
     fn ticked(rng: &mut ChaCha8Rng, time: f64, tick: f64) -> f64 {
         let start = tick * rng.random::<f64>();
         (((start + time) / tick).floor() - (start / tick).floor()) * tick
@@ -278,7 +278,7 @@ mod tests {
         let (share, width) = held(800, truth, Summary::batched, draw);
         assert!(share >= 0.93 && width < 40.0, "{share}, {width}");
         // If fewer than half of the samples have the middle value, the interval of a median may be
-        // a step wide; if more have it, the width is zero.
+        // a step wide; if more samples have it, the width is zero.
         let plain = |values: &[f64]| Summary::of(values.iter().copied());
         let (share, _) = held(800, truth, plain, draw);
         assert!(share < 0.5, "{share}");
@@ -289,8 +289,8 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         let mut values: Vec<f64> = (0..800).map(|_| 5000.0 + 100.0 * rng.random::<f64>()).collect();
         let calm = Summary::batched(&values).unwrap();
-        // Five of 800 samples take twenty times as long, each in another batch, so the mean is off
-        // by 12 %.
+        // Five of 800 samples take twenty times as long, each in a different batch, so the mean is
+        // off by 12 %.
         for at in [3, 170, 333, 512, 777] {
             values[at] = 1e5;
         }

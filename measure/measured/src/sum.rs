@@ -18,7 +18,7 @@ pub struct Sum {
     /// The element type.
     #[serde(rename = "type")]
     pub element: String,
-    /// The number of threads per block; 0 if the variant has a block size of its own.
+    /// The number of threads per block; 0 if the variant has its own block size.
     pub threads: u32,
     /// The number of elements.
     pub n: u64,

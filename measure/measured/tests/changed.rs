@@ -1,4 +1,4 @@
-//! Tests the pages for a run, and the faults found in it, after changes to its parts.
+//! Tests the page and the reported faults of a run after changes to the run's parts.
 
 use std::{fs, path::PathBuf};
 
@@ -42,8 +42,8 @@ impl Parts {
         self
     }
 
-    /// Adds another competitor, whose times are those of an existing one multiplied by a number of
-    /// per mille.
+    /// Adds another competitor, whose times are those of an existing one multiplied by a factor in
+    /// thousandths.
     fn with(mut self, name: &str, role: Role, like: &str, per_mille: u64) -> Parts {
         let alike: Vec<Sample> =
             self.samples.iter().filter(|s| s.variant == like).cloned().collect();
@@ -82,7 +82,7 @@ fn a_cell_is_that_of_its_type() {
     parts.cells.retain(|cell| (&*cell.element, cell.n) != ("i32", 1 << 24));
     let faults = parts.faults();
     assert!(!faults.is_empty());
-    let wanted = "2^24 i32, cold: raw.csv has it, but cells.csv does not";
+    let wanted = "2^24 i32, cold: raw.csv has samples of this cell, but cells.csv does not list it";
     assert!(faults.iter().all(|fault| fault.contains(wanted)), "{faults:?}");
 }
 
@@ -95,7 +95,7 @@ fn as_fast_as_the_floor_and_the_bus_is_no_fault() {
     let small = |s: &Sample| s.n == 1 << 10 && ["cub", "empty-kernel"].contains(&&*s.variant);
     let parts = Parts::read().timed(|s| if small(s) { 2500 } else { s.ns });
     assert_eq!(parts.faults(), Vec::<String>::new());
-    // If the peak is not known, no bandwidth is above it.
+    // If the peak is unknown, no bandwidth is reported as exceeding the peak.
     let mut parts = Parts::read();
     parts.env.gpu.bus_bytes_per_second = 0.0;
     assert_eq!(parts.faults(), Vec::<String>::new());
@@ -105,7 +105,7 @@ fn as_fast_as_the_floor_and_the_bus_is_no_fault() {
 fn missing_samples_need_a_matching_reason() {
     let gone = |n, cache| Parts::read().without(move |s| of(s, "cub", "f32", n, cache));
     let hole = |n: u32, cache| {
-        vec![format!("cub, 2^{n} f32, {cache}: no samples, and no reason in env.toml")]
+        vec![format!("cub, 2^{n} f32, {cache}: there are no samples, and env.toml gives no reason")]
     };
     assert_eq!(gone(1 << 20, Cache::Warm).faults(), hole(20, "warm"));
     assert_eq!(gone(1 << 20, Cache::Cold).faults(), hole(20, "cold"));
@@ -118,7 +118,7 @@ fn missing_samples_need_a_matching_reason() {
     cell.rounds = 0;
     let none = parts.without(|s| (&*s.element, s.n, s.cache) == ("f32", 1 << 20, Cache::Warm));
     assert_eq!(none.faults(), Vec::<String>::new());
-    // An absence names one size or all sizes, and one type or all types.
+    // An absence entry names one size or all sizes, and one type or all types.
     for (element, n, faults) in
         [("f32", 0, 0), ("", 1 << 20, 0), ("f32", 1 << 10, 1), ("i32", 0, 1)]
     {
@@ -166,7 +166,7 @@ fn the_tick_divides_every_short_time_of_the_gpu() {
     let tick = |ns: fn(&Sample) -> u64| Parts::read().timed(ns).run().tick;
     assert_eq!(tick(|s| s.ns), 1);
     assert_eq!(tick(|s| if s.clock == Clock::Gpu { s.ns / 96 * 96 } else { s.ns | 1 }), 96);
-    // From a millisecond on, the driver reports too few digits for ticks to be visible.
+    // The driver reports times of a millisecond or more with too few digits for ticks to be visible.
     let long = |s: &Sample| match s.ns / 96 * 96 {
         ns if ns < 700_000 => ns,
         ns if ns < 1_000_000 => 1_000_000,
@@ -237,8 +237,8 @@ fn an_effect_of_the_order_is_listed_with_its_place() {
 
 #[test]
 fn a_wide_interval_is_marked_and_the_marks_are_explained() {
-    let ticks = "at most the 32 ns tick of the GPU's timer";
-    // If no interval meets the target, the reason is noise, or the tick if there is a tick.
+    let ticks = "at most one 32 ns tick of the GPU's timer";
+    // If no interval reaches the target width, the reason is noise, or the tick if there is one.
     let mut parts = Parts::read();
     parts.env.method.target = 1e-6;
     let text = page_of(&parts.run());
@@ -288,7 +288,7 @@ fn the_ladder_has_times_rates_and_ratios_of_its_competitors() {
         assert!(!text.contains(aside), "{aside}: {text}");
     }
     assert!(text.contains("An empty kernel takes 2.51 µs"), "{text}");
-    // With three runs, a ratio is their mean. With fewer, the page does not mention a mean.
+    // With three runs, a ratio is their mean. With fewer runs, the page does not mention a mean.
     let said = |kind: &[&Run]| page::ladder(&run, kind).contains("is the mean of");
     assert_eq!([said(&[&run]), said(&[&run; 2]), said(&[&run; 3])], [false, false, true]);
     assert!(page::ladder(&run, &[&run; 3]).contains("the mean of 3 runs"));

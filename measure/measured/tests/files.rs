@@ -22,7 +22,7 @@ fn place(n: u64) -> Place<'static> {
     Place { element: "f32", n, cache: Cache::Cold, clock: Clock::Gpu }
 }
 
-/// Copies a file to a folder of its own, and makes a replacement in it.
+/// Copies a file to a folder of its own, and replaces a text in the copy.
 fn broken(name: &str, file: &str, from: &str, to: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("measured-{}-{name}", std::process::id()));
     let text = fs::read_to_string(folder().join(file)).unwrap();
@@ -167,7 +167,7 @@ fn impossible_figures_are_found() {
     });
     assert!(found.iter().any(|f| f.contains("env.toml does not")), "{found:?}");
     assert!(
-        found.iter().any(|f| f.contains("cub, 2^24 f32, cold: no samples, and no reason")),
+        found.iter().any(|f| f.contains("cub, 2^24 f32, cold: there are no samples, and")),
         "{found:?}"
     );
     let found = faults(|s| {
@@ -182,7 +182,7 @@ fn impossible_figures_are_found() {
     assert!(found.iter().any(|f| f.contains("cells.csv does not")), "{found:?}");
 }
 
-/// Returns the run with an added kernel from a study, which supports up to 4 MiB, on two timers.
+/// Returns the run with an added study kernel, which supports up to 4 MiB and has times on two timers.
 fn with_a_study(up_to: u64) -> Run {
     let folder = folder();
     let mut samples = Sample::read(&folder.join("raw.csv")).unwrap();
@@ -193,7 +193,7 @@ fn with_a_study(up_to: u64) -> Run {
     for sample in way {
         let sample = Sample { variant: "mailbox".into(), ..sample };
         samples.push(sample.clone());
-        // There are few rounds, so cells.csv does not list them.
+        // The ungated samples have few rounds, so cells.csv does not list them.
         if sample.round < 6 {
             samples.push(Sample { clock: Clock::Ungated, ns: 2 * sample.ns, ..sample });
         }
@@ -217,7 +217,7 @@ fn a_kernel_for_small_sums_needs_no_reason_above_them() {
     assert_eq!(check::faults(&with_a_study(4 << 20)), Vec::<String>::new());
     let faults = check::faults(&with_a_study(0));
     assert_eq!(faults.len(), 2, "{faults:?}");
-    assert!(faults[0].contains("mailbox, 2^24 f32, cold: no samples"), "{faults:?}");
+    assert!(faults[0].contains("mailbox, 2^24 f32, cold: there are no samples"), "{faults:?}");
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn the_first_is_the_fastest_of_all_runs_and_a_disagreement_is_a_tie() {
     let steps: Vec<String> = plain.steps().iter().map(|step| step.name.clone()).collect();
     let best = repeat::first(&[&plain, &plain]).pop().unwrap();
     assert!(steps.contains(&best.step) && best.ties.is_empty(), "{best:?}");
-    // In one run, the other step is made so much faster that it is the fastest there.
+    // In one of the runs, the other step is made so much faster that it is the fastest step.
     let other: &'static str = steps.iter().find(|step| **step != best.step).unwrap().clone().leak();
     let at = place(best.n);
     let behind = plain.ratio(other, &best.step, &at).unwrap().0.median;

@@ -44,7 +44,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Splits a line into its operands and opcodes, and the text between them.
+/// Splits a line into operands, opcodes, and the text between them.
 fn tokens(line: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = line;
@@ -168,7 +168,7 @@ fuzz_target!(|data: &[u8]| {
     let cluster = [1 + u32::from(input.byte() % 4), 1, 1];
     let shared = 4096u32.wrapping_sub(input.word().into()) % 65536;
     let mut observer = ((Memory::new(), Races::new(), Sync::new()), (Counters::default(), Trace::new(1), Prints::new()));
-    // Try every number of arguments, because one of them is correct.
+    // Try every possible number of arguments, because one of these numbers is correct.
     for count in (0..=args.len()).rev() {
         let launch = Launch { entry, grid, block, cluster, shared, args: args[..count].to_vec() };
         let outcome = gpu.launch(&module, &launch, &mut observer);

@@ -1,11 +1,11 @@
 //! Evaluates `cvt`: conversions between integers and floats of any width.
 
+use super::bits::{sext, trim};
 use super::float::{flush32, narrow, widen};
-use super::{sext, trim};
 use crate::inst::{Alu, Rounding, Ty};
 
-/// Evaluates `cvt.to.from`. `int` states that the modifier rounds to an integer (`.rni`, `.rzi`,
-/// …).
+/// Evaluates `cvt.to.from`. `int` states whether the instruction has an integer rounding modifier
+/// (`.rni`, `.rzi`, …).
 pub(super) fn convert(op: &Alu, from: Ty, int: bool, a: u64) -> u64 {
     let to = op.ty;
     match (from.is_float(), to.is_float()) {
@@ -13,10 +13,13 @@ pub(super) fn convert(op: &Alu, from: Ty, int: bool, a: u64) -> u64 {
             let v = value(a, from);
             trim((if op.sat { v.clamp(least(to), most(to)) } else { v }) as u64, to.bits())
         }
-        (false, true) => from_int(value(a, from), to, op.round),
+        (false, true) => {
+            let v = value(a, from);
+            from_int(if op.sat { v.clamp(0, 1) } else { v }, to, op.round)
+        }
         (true, false) => {
             let v = whole(widen(flush(op, a, from), from), op.round);
-            // Out-of-range values become the nearest bound, and NaN becomes 0.
+            // Out-of-range values are clamped to the nearest bound, and NaN becomes 0.
             let clamped = if v.is_nan() {
                 nan_to_int(from, to)
             } else {
@@ -37,8 +40,8 @@ pub(super) fn convert(op: &Alu, from: Ty, int: bool, a: u64) -> u64 {
     }
 }
 
-/// Returns the integer that NaN becomes. If the source is `f64` or the result has 64 bits, only the
-/// highest bit is set; otherwise the integer is 0.
+/// Returns the integer to which NaN is converted. If the source is `f64` or the result has 64 bits,
+/// only the highest bit is set; otherwise the integer is 0.
 fn nan_to_int(from: Ty, to: Ty) -> i128 {
     if from == Ty::F64 || to.bits() == 64 {
         if to.is_signed() { least(to) } else { 1 << (to.bits() - 1) }
@@ -63,8 +66,10 @@ pub(super) fn pack(op: &Alu, a: u64, b: u64) -> u64 {
     one(b) | one(a) << 16
 }
 
+/// Flushes a subnormal operand. On an H100, a conversion to `f16` keeps the subnormal operand, even
+/// with `.ftz`.
 fn flush(op: &Alu, a: u64, from: Ty) -> u64 {
-    if op.ftz && from == Ty::F32 { u64::from(flush32(a as u32)) } else { a }
+    if op.ftz && from == Ty::F32 && op.ty != Ty::F16 { u64::from(flush32(a as u32)) } else { a }
 }
 
 fn whole(v: f64, round: Rounding) -> f64 {

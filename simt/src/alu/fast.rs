@@ -30,10 +30,10 @@ pub(crate) fn classify(op: &Alu) -> Fast {
         (F::Shl, B32) => Fast::Shl32,
         (F::Shr, B32 | U32) => Fast::ShrU32,
         (F::Rem, U32) => Fast::RemU32,
-        (F::Min, S32) => Fast::MinS32,
-        (F::Max, S32) => Fast::MaxS32,
-        (F::Min, U32) => Fast::MinU32,
-        (F::Max, U32) => Fast::MaxU32,
+        (F::MIN, S32) => Fast::MinS32,
+        (F::MAX, S32) => Fast::MaxS32,
+        (F::MIN, U32) => Fast::MinU32,
+        (F::MAX, U32) => Fast::MaxU32,
         (F::Add, F32) => Fast::AddF32,
         (F::Sub, F32) => Fast::SubF32,
         (F::Mul(_), F32) => Fast::MulF32,
@@ -71,7 +71,7 @@ fn double(v: u64) -> f64 {
     f64::from_bits(v)
 }
 
-/// Computes words from words.
+/// Computes results of up to 32 bits from operands of up to 32 bits.
 #[inline]
 pub(crate) fn words(fast: Fast, a: &Words, b: &Words, c: &Words) -> Words {
     match fast {
@@ -98,9 +98,9 @@ pub(crate) fn words(fast: Fast, a: &Words, b: &Words, c: &Words) -> Words {
     }
 }
 
-/// Computes a fused multiply-add. The product is exact in double precision. If the sum is exact
-/// there too, the conversion to single precision is the only rounding. Otherwise, `mul_add`
-/// computes it.
+/// Computes a fused multiply-add. The product is exact in double precision. If the sum is exact in
+/// double precision too, the conversion to single precision is the only rounding. Otherwise,
+/// `mul_add` computes it.
 fn fma32(a: u32, b: u32, c: u32) -> f32 {
     let (p, c64) = (f64::from(float(a)) * f64::from(float(b)), f64::from(float(c)));
     let sum = p + c64;
@@ -109,8 +109,8 @@ fn fma32(a: u32, b: u32, c: u32) -> f32 {
     if error == 0.0 { sum as f32 } else { float(a).mul_add(float(b), float(c)) }
 }
 
-/// Shifts each lane. Shifts that compilers emit mostly have the same count in all lanes, which
-/// takes a loop without a condition.
+/// Shifts each lane. In most shifts that compilers emit, the count is the same in all lanes, so a
+/// loop without a condition is sufficient.
 fn shift(a: &Words, b: &Words, f: impl Fn(u32, u32) -> u32) -> Words {
     let by = b[0];
     if by < 32 && b.iter().all(|v| *v == by) {
@@ -119,8 +119,8 @@ fn shift(a: &Words, b: &Words, f: impl Fn(u32, u32) -> u32) -> Words {
     lanes!(0, i => if b[i] < 32 { f(a[i], b[i]) } else { 0 })
 }
 
-/// Computes remainders. If all lanes divide by the same power of two, as in the naive kernel, the
-/// remainder is a bit mask.
+/// Computes remainders. If all lanes divide by the same power of two, as in the naive kernel, a bit
+/// mask gives the remainder.
 fn rem(a: &Words, b: &Words) -> Words {
     let by = b[0];
     if by.is_power_of_two() && b.iter().all(|v| *v == by) {
@@ -129,7 +129,7 @@ fn rem(a: &Words, b: &Words) -> Words {
     lanes!(0, i => a[i].checked_rem(b[i]).unwrap_or(0))
 }
 
-/// Computes double words from double words.
+/// Computes 64-bit results from 64-bit operands.
 #[inline]
 pub(crate) fn doubles(fast: Fast, a: &Doubles, b: &Doubles, c: &Doubles) -> Doubles {
     match fast {
@@ -142,7 +142,7 @@ pub(crate) fn doubles(fast: Fast, a: &Doubles, b: &Doubles, c: &Doubles) -> Doub
     }
 }
 
-/// Computes double words from words.
+/// Computes 64-bit results from operands of up to 32 bits.
 pub(crate) fn widening(fast: Fast, a: &Words, b: &Words) -> Doubles {
     match fast {
         Fast::WideU32 => lanes!(0, i => u64::from(a[i]) * u64::from(b[i])),
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::alu::eval;
 
-    /// Returns an edge case of some format, or a random value.
+    /// Returns an edge case of one of the formats, or a random value.
     fn sample(seed: &mut u64) -> u64 {
         *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let v = *seed ^ *seed >> 29;
@@ -209,8 +209,8 @@ mod tests {
             F::Shl,
             F::Shr,
             F::Rem,
-            F::Min,
-            F::Max,
+            F::MIN,
+            F::MAX,
             F::Fma,
             F::Cvt { from: U32, int: false },
             F::Cvt { from: S32, int: false },

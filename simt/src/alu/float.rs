@@ -18,7 +18,8 @@ pub(crate) fn canon32(v: f32) -> u32 {
 
 #[inline(always)]
 pub(crate) fn canon64(v: f64) -> u64 {
-    // Hardware keeps the payload of a NaN. PTX does not define it, so every NaN becomes this one.
+    // Hardware keeps the payload of a NaN. PTX does not define the payload, so every NaN becomes
+    // this one.
     if v.is_nan() { NAN64 } else { v.to_bits() }
 }
 
@@ -26,6 +27,11 @@ pub(crate) fn canon64(v: f64) -> u64 {
 #[inline(always)]
 pub(crate) fn flush32(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
+}
+
+/// Replaces a subnormal `f16` with a zero of the same sign.
+pub(crate) fn flush16(bits: u64) -> u64 {
+    if bits & 0x7c00 == 0 { bits & 0x8000 } else { bits }
 }
 
 /// Returns the numbers of exponent bits and of stored mantissa bits.
@@ -82,8 +88,8 @@ pub(crate) fn narrow(v: f64, ty: Ty, round: Rounding) -> u64 {
     let exponent = (bits >> 52 & 0x7ff) as i32;
     let mut mantissa = bits & ((1 << 52) - 1);
     if exponent == 0 {
-        // A subnormal double is far below the range of every narrower format, so all of them round
-        // in the same way.
+        // A subnormal double is far below the range of every narrower format, so all subnormal
+        // doubles round in the same way.
         if mantissa == 0 {
             return sign;
         }
@@ -125,7 +131,7 @@ fn odd(v: f64, error: f64) -> f64 {
     if error == 0.0 || !error.is_finite() || !v.is_finite() || v.to_bits() & 1 == 1 {
         return v;
     }
-    // Moves `v` towards the true value by one unit in the last place, which makes its last bit odd.
+    // Moves `v` towards the true value by one unit in the last place, so that its last bit is set.
     let outward = (error > 0.0) == (v > 0.0);
     if v == 0.0 {
         return f64::from_bits(1).copysign(error);

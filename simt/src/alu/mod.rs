@@ -1,23 +1,15 @@
 //! Evaluates arithmetic instructions for one lane.
 
+mod bits;
 mod convert;
 pub(crate) mod fast;
 pub(crate) mod float;
 
+pub(crate) use bits::{lop3, sext, trim};
+
 use crate::inst::{Alu, Cmp, F, Half, Rounding, Ty};
-use float::{canon32, canon64, flush32, narrow, odd_add, odd_div, odd_sqrt, widen};
-
-/// Returns the low `bits` bits of a value; the other bits are 0.
-#[inline(always)]
-pub(crate) fn trim(v: u64, bits: u32) -> u64 {
-    if bits >= 64 { v } else { v & ((1 << bits) - 1) }
-}
-
-/// Sign-extends the low `bits` bits of a value.
-#[inline(always)]
-pub(crate) fn sext(v: u64, bits: u32) -> i64 {
-    if bits >= 64 { v as i64 } else { (v << (64 - bits)) as i64 >> (64 - bits) }
-}
+use bits::{bfe, bfi, bfind, bmsk, field, fns, funnel, prmt, szext};
+use float::{canon32, canon64, flush16, flush32, narrow, odd_add, odd_div, odd_sqrt, widen};
 
 /// Returns the value of an integer operand, in a type that can hold any operand.
 fn wide(v: u64, ty: Ty) -> i128 {
@@ -43,8 +35,11 @@ pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
             let half = |shift: u32| eval(&one, [a >> shift & 0xffff, b >> shift & 0xffff, 0, 0]);
             return half(0) | half(16) << 16;
         }
-        F::Set(cmp, from) => {
-            let yes = compare(cmp, from, op.ftz, a, b);
+        F::Set(cmp, from) | F::SetWith(cmp, from, _) => {
+            let mut yes = compare(cmp, from, op.ftz, a, b);
+            if let F::SetWith(.., join) = op.f {
+                yes = join.of(yes.into(), c as u32 & 1) == 1;
+            }
             return match (yes, ty) {
                 (false, _) => 0,
                 (true, Ty::F32) => 0x3f80_0000,
@@ -76,6 +71,14 @@ pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
         };
         return half(0) | half(16) << 16;
     }
+    if let F::Min { nan, xorsign: true } | F::Max { nan, xorsign: true } = op.f {
+        let smaller = matches!(op.f, F::Min { .. });
+        let f =
+            if smaller { F::Min { nan, xorsign: false } } else { F::Max { nan, xorsign: false } };
+        let sign = 1 << (ty.bits() - 1);
+        let picked = eval(&Alu { f, ..*op }, [a & !sign, b & !sign, 0, 0]);
+        return if widen(picked, ty).is_nan() { picked } else { picked | (a ^ b) & sign };
+    }
     match ty {
         Ty::F32 => float32(op, a as u32, b as u32, c as u32),
         Ty::F64 => float64(op, f64::from_bits(a), f64::from_bits(b), f64::from_bits(c)),
@@ -100,7 +103,8 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
         Half::Hi => (x * y) >> bits,
         _ => x * y,
     };
-    // The product of two signed 64-bit numbers fits in `i128`; that of two unsigned ones may not.
+    // The product of two signed 64-bit numbers fits in `i128`; the product of two unsigned 64-bit
+    // numbers may not.
     let unsigned_hi = |a: u64, b: u64| (u128::from(a) * u128::from(b)) >> 64;
     let result: i128 = match op.f {
         F::Add => ranged(x + y),
@@ -134,13 +138,14 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
             ranged(product + if matches!(op.f, F::Mad24(_)) { z } else { 0 })
         }
         F::Sad => (x - y).abs() + z,
-        // If an active lane divides by zero, it has trapped; inactive lanes may have any divisor.
+        // An active lane that divides by zero has already trapped; inactive lanes may have any
+        // divisor.
         F::Div => x.checked_div(y).unwrap_or(0),
         F::Rem => x.checked_rem(y).unwrap_or(0),
         F::Abs => x.abs(),
         F::Neg => ranged(-x),
-        F::Min => x.min(y),
-        F::Max => x.max(y),
+        F::Min { .. } => x.min(y),
+        F::Max { .. } => x.max(y),
         F::And => i128::from(a & b),
         F::Or => i128::from(a | b),
         F::Xor => i128::from(a ^ b),
@@ -168,16 +173,8 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
             z + (0..2).map(|i| field(a, i, 16, sa) * field(b, from + i, 8, sb)).sum::<i128>()
         }
         F::Prmt(mode) => i128::from(prmt(mode, a as u32, b as u32, c as u32)),
-        F::Lop3(table) => {
-            let mut out = 0;
-            for row in 0..8u64 {
-                if table >> row & 1 == 1 {
-                    let pick = |v: u64, bit: u64| if row >> bit & 1 == 1 { v } else { !v };
-                    out |= pick(a, 2) & pick(b, 1) & pick(c, 0);
-                }
-            }
-            i128::from(out)
-        }
+        F::Lop3(table) => i128::from(lop3(table, a, b, c)),
+        F::Szext(clamp) => i128::from(szext(a as u32, b as u32, ty.is_signed(), clamp)),
         _ => 0,
     };
     let bits = match op.f {
@@ -186,115 +183,6 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
         _ => bits,
     };
     trim(result as u64, bits)
-}
-
-/// Returns the i-th field of `bits` bits, counted from the lowest bits.
-fn field(v: u64, i: u32, bits: u32, signed: bool) -> i128 {
-    let v = trim(v >> (bits * i), bits);
-    if signed { i128::from(sext(v, bits)) } else { i128::from(v) }
-}
-
-/// Returns the position and length of a bit field. The low 8 bits of each operand count; for 64-bit
-/// types, the low 32 bits count.
-fn span(pos: u64, len: u64, bits: u32) -> (u32, u32) {
-    if bits == 64 { (pos as u32, len as u32) } else { (pos as u32 & 0xff, len as u32 & 0xff) }
-}
-
-/// Inserts a bit field: the `len` low bits of `a` replace those of `b` from bit `pos` on.
-fn bfi(a: u64, b: u64, pos: u64, len: u64, bits: u32) -> u64 {
-    let (pos, len) = span(pos, len, bits);
-    if len == 0 || pos >= bits {
-        return trim(b, bits);
-    }
-    let mask = trim(trim(u64::MAX, len.min(64)) << pos, bits);
-    trim(b, bits) & !mask | a << pos & mask
-}
-
-fn bfe(a: u64, pos: u64, len: u64, ty: Ty) -> u64 {
-    let bits = ty.bits();
-    let (pos, len) = span(pos, len, bits);
-    let a = trim(a, bits);
-    if len == 0 {
-        return 0;
-    }
-    let last = pos.saturating_add(len - 1).min(bits - 1);
-    let sign = if ty.is_signed() { a >> last & 1 } else { 0 };
-    let field = if pos >= bits { 0 } else { trim(a >> pos, len.min(64)) };
-    let valid = bits.saturating_sub(pos).min(len);
-    if sign == 1 { field | !trim(u64::MAX, valid) } else { field }
-}
-
-/// Returns a mask of `width` ones that starts at bit `at`.
-fn bmsk(at: u32, width: u32, clamp: bool) -> u32 {
-    if clamp && at >= 32 {
-        return 0;
-    }
-    let from = u32::MAX << (at & 31);
-    let end = (at & 31) + (width & 31);
-    let beyond = end >= 32 || (clamp && width >= 32);
-    from & !if beyond { 0 } else { u32::MAX << end }
-}
-
-fn bfind(shift: bool, x: i128, bits: u32) -> u32 {
-    let x = if x < 0 { !x } else { x } as u64;
-    if x == 0 {
-        return u32::MAX;
-    }
-    let at = 63 - x.leading_zeros();
-    if shift { bits - 1 - at } else { at }
-}
-
-/// Returns the position of the n-th set bit, counted from bit `base`: upwards if n > 0, downwards
-/// if n < 0. If there is no such bit, the result is `u32::MAX`.
-fn fns(mask: u32, base: u32, n: i32) -> u32 {
-    let base = base & 31;
-    if n == i32::MIN {
-        return 0; // An H200 returns 0.
-    }
-    if n == 0 {
-        return if mask >> base & 1 == 1 { base } else { u32::MAX };
-    }
-    let mut left = n.unsigned_abs();
-    let mut at = base as i32;
-    while (0..32).contains(&at) {
-        if mask >> at & 1 == 1 {
-            left -= 1;
-            if left == 0 {
-                return at as u32;
-            }
-        }
-        at += n.signum();
-    }
-    u32::MAX
-}
-
-fn funnel(a: u64, b: u64, c: u64, wrap: bool, left: bool) -> u64 {
-    let both = trim(b, 32) << 32 | trim(a, 32);
-    let by = if wrap { c as u32 & 31 } else { (c as u32).min(32) };
-    trim(if left { both.wrapping_shl(by) >> 32 } else { both >> by }, 32)
-}
-
-fn prmt(mode: u8, a: u32, b: u32, c: u32) -> u32 {
-    let both = u64::from(b) << 32 | u64::from(a);
-    let byte = |i: u32| (both >> (8 * (i & 7))) as u8;
-    let c3 = c & 3;
-    let picks: [u32; 4] = match mode {
-        1 => [c3, c3 + 1, c3 + 2, c3 + 3],
-        2 => [c3, c3.wrapping_sub(1) & 7, c3.wrapping_sub(2) & 7, c3.wrapping_sub(3) & 7],
-        3 => [c3; 4],
-        4 => [0, 1, 2, 3].map(|i: u32| i.max(c3)),
-        5 => [0, 1, 2, 3].map(|i: u32| i.min(c3)),
-        6 => [0, 1, 0, 1].map(|i: u32| i + 2 * (c & 1)),
-        _ => {
-            let pick = |i: u32| {
-                let selector = c >> (4 * i) & 15;
-                let v = byte(selector);
-                if selector & 8 != 0 { (v as i8 >> 7) as u8 } else { v }
-            };
-            return u32::from_le_bytes([pick(0), pick(1), pick(2), pick(3)]);
-        }
-    };
-    u32::from_le_bytes(picks.map(byte))
 }
 
 fn testp(class: u8, ty: Ty, a: u64) -> bool {
@@ -316,7 +204,7 @@ fn testp(class: u8, ty: Ty, a: u64) -> bool {
 }
 
 fn saturate(v: f64) -> f64 {
-    // NaN and -0 become +0 too.
+    // NaN and -0 also become +0.
     if v > 0.0 { v.min(1.0) } else { 0.0 }
 }
 
@@ -349,34 +237,34 @@ fn float32(op: &Alu, a: u32, b: u32, c: u32) -> u64 {
         F::Lg2 => dx.log2() as f32,
         F::Ex2 => dx.exp2() as f32,
         F::Tanh => dx.tanh() as f32,
-        F::Min | F::Max | F::MinNan | F::MaxNan => pick(op.f, dx, dy) as f32,
-        F::MinXorsign | F::MaxXorsign => {
-            let f = if op.f == F::MinXorsign { F::Min } else { F::Max };
-            let picked = pick(f, dx.abs(), dy.abs()) as f32;
-            let sign = (x.to_bits() ^ y.to_bits()) & 1 << 31;
-            if picked.is_nan() { picked } else { f32::from_bits(picked.to_bits() | sign) }
-        }
+        F::Min { .. } | F::Max { .. } => pick(op.f, dx, dy) as f32,
         _ => f32::NAN,
     };
     let result = if op.sat { saturate(f64::from(result)) as f32 } else { result };
     let mut bits = canon32(result);
     if op.ftz && bits & 0x7fff_ffff == 0x80_0000 {
-        // A result that would be subnormal in an unlimited exponent range is flushed too.
         let exact = match op.f {
             F::Mul(_) => dx * dy,
             F::Fma => odd_add(dx * dy, dz),
             _ => f64::INFINITY,
         };
-        let scale = 2f64.powi(64);
-        let rounded = widen(narrow(exact * scale, Ty::F32, op.round), Ty::F32);
-        if rounded.abs() < f64::from(f32::MIN_POSITIVE) * scale {
+        if flushed(exact, op) {
             bits &= 1 << 31;
         }
     }
     u64::from(if op.ftz { flush32(bits) } else { bits })
 }
 
-/// Rounds a sum to its type. If operands of unlike signs add up to exactly zero, the result is -0
+/// Returns whether `.ftz` flushes a result that was rounded to the smallest normal number: it does
+/// if, with an unlimited range of exponents, the result would be less than that number.
+fn flushed(exact: f64, op: &Alu) -> bool {
+    let (scale, least) =
+        if op.ty == Ty::F32 { (64, f64::from(f32::MIN_POSITIVE)) } else { (8, 2f64.powi(-14)) };
+    let scale = 2f64.powi(scale);
+    widen(narrow(exact * scale, op.ty, op.round), op.ty).abs() < least * scale
+}
+
+/// Rounds a sum to its type. If operands of opposite signs add up to exactly zero, the result is -0
 /// when rounding down.
 fn zero_sum(sum: f64, a: f64, b: f64, op: &Alu) -> u64 {
     let unlike = a.is_sign_negative() != b.is_sign_negative();
@@ -386,15 +274,15 @@ fn zero_sum(sum: f64, a: f64, b: f64, op: &Alu) -> u64 {
     narrow(sum, op.ty, op.round)
 }
 
-/// Returns the smaller or greater value; -0 is less than +0. If one value is NaN, the `Nan`
-/// variants return NaN, and the others return the other value.
+/// Returns the smaller or greater value; -0 is less than +0. If one value is NaN, returns NaN or
+/// the other value.
 fn pick(f: F, x: f64, y: f64) -> f64 {
-    let nan = x.is_nan() || y.is_nan();
+    let any = x.is_nan() || y.is_nan();
     match f {
-        F::MinNan | F::MaxNan if nan => f64::NAN,
+        F::Min { nan: true, .. } | F::Max { nan: true, .. } if any => f64::NAN,
         _ if x.is_nan() => y,
         _ if y.is_nan() => x,
-        F::Min | F::MinNan => {
+        F::Min { .. } => {
             if x < y || (x == y && x.is_sign_negative()) {
                 x
             } else {
@@ -411,8 +299,21 @@ fn pick(f: F, x: f64, y: f64) -> f64 {
     }
 }
 
+/// Replaces a subnormal with a zero of the same sign, and clears the low 32 bits.
+fn upper64(v: f64) -> f64 {
+    let bits = v.to_bits() & !0xffff_ffff;
+    f64::from_bits(if bits >> 52 & 0x7ff == 0 { bits & 1 << 63 } else { bits })
+}
+
 fn float64(op: &Alu, x: f64, y: f64, z: f64) -> u64 {
     let round = op.round;
+    if op.ftz {
+        // The instruction is `rcp.approx` or `rsqrt.approx`, which reads and computes only the
+        // upper 32 bits.
+        let x = upper64(x);
+        let v = if op.f == F::Rcp { 1.0 / x } else { 1.0 / x.sqrt() };
+        return canon64(upper64(v));
+    }
     let result = match op.f {
         F::Abs => return x.to_bits() & !(1 << 63),
         F::Neg => return x.to_bits() ^ 1 << 63,
@@ -425,7 +326,7 @@ fn float64(op: &Alu, x: f64, y: f64, z: f64) -> u64 {
         F::Sqrt => float::sqrt64(x, round),
         F::Rcp => float::div64(1.0, x, round),
         F::Rsqrt => 1.0 / x.sqrt(),
-        F::Min | F::Max => pick(op.f, x, y),
+        F::Min { .. } | F::Max { .. } => pick(op.f, x, y),
         _ => f64::NAN,
     };
     canon64(if op.sat { saturate(result) } else { result })
@@ -434,12 +335,12 @@ fn float64(op: &Alu, x: f64, y: f64, z: f64) -> u64 {
 /// Computes in a 16-bit format: in double precision, rounded to odd, then rounded to the format.
 fn float16(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
     let ty = op.ty;
+    let flush = |v: u64| if op.ftz && ty == Ty::F16 { flush16(v) } else { v };
     match op.f {
-        F::Abs => return a & 0x7fff,
-        F::Neg => return (a ^ 0x8000) & 0xffff,
+        F::Abs => return flush(a) & 0x7fff,
+        F::Neg => return (flush(a) ^ 0x8000) & 0xffff,
         _ => {}
     }
-    let flush = |v: u64| if op.ftz && v & 0x7c00 == 0 && ty == Ty::F16 { v & 0x8000 } else { v };
     let (x, y, z) = (widen(flush(a), ty), widen(flush(b), ty), widen(flush(c), ty));
     let result = match op.f {
         F::Add => odd_add(x, y),
@@ -452,14 +353,17 @@ fn float16(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
         }
         F::Ex2 => x.exp2(),
         F::Tanh => x.tanh(),
-        F::Min | F::Max | F::MinNan | F::MaxNan => pick(op.f, x, y),
+        F::Min { .. } | F::Max { .. } => pick(op.f, x, y),
         _ => f64::NAN,
     };
     let bits = narrow(if op.sat { saturate(result) } else { result }, ty, op.round);
+    if op.ftz && bits & 0x7fff == 0x400 && flushed(result, op) {
+        return bits & 0x8000;
+    }
     flush(bits)
 }
 
-/// Compares two values of a type; `ftz` flushes subnormal `f32` operands to zero.
+/// Compares two values of a type; `ftz` flushes subnormal operands of `f32` and `f16` to zero.
 pub(crate) fn compare(cmp: Cmp, ty: Ty, ftz: bool, a: u64, b: u64) -> bool {
     use std::cmp::Ordering::*;
     let order = match ty {
@@ -467,6 +371,7 @@ pub(crate) fn compare(cmp: Cmp, ty: Ty, ftz: bool, a: u64, b: u64) -> bool {
             let flush = |v: u64| f32::from_bits(if ftz { flush32(v as u32) } else { v as u32 });
             flush(a).partial_cmp(&flush(b))
         }
+        Ty::F16 if ftz => widen(flush16(a), ty).partial_cmp(&widen(flush16(b), ty)),
         Ty::F64 | Ty::F16 | Ty::BF16 => widen(a, ty).partial_cmp(&widen(b, ty)),
         _ => Some(wide(a, ty).cmp(&wide(b, ty))),
     };

@@ -55,7 +55,7 @@ struct Run {
     /// The entry's next argument: TYPE:VALUE, buf:TYPE:COUNT:FILL or out:TYPE:COUNT.
     ///
     /// TYPE is u8, u16, u32, i32, u64, i64, f32 or f64. FILL is zeros, ones, iota, poison or the
-    /// path of a file with the bytes. The contents of `out` are printed after the run.
+    /// path of a file that contains the bytes. The contents of `out` are printed after the run.
     #[arg(long = "arg", value_name = "ARG")]
     args: Vec<String>,
     /// Schedule: converged, min-pc or adversarial:SEED.
@@ -65,14 +65,14 @@ struct Run {
     /// multiprocessors. The default is a GPU that can run the file.
     #[arg(long)]
     gpu: Option<Arch>,
-    /// Warp instructions that the launch may execute.
+    /// Maximum number of warp instructions that the launch may execute.
     #[arg(long)]
     budget: Option<u64>,
-    /// Seconds without a finished block after which the launch is stopped; 0 for no limit.
+    /// Stop the launch if no block finishes within this many seconds; 0 for no limit.
     #[arg(long, default_value_t = 10.0, value_parser = seconds, allow_negative_numbers = true)]
     patience: f64,
-    /// Checks to make: memory, races, sync, separated by commas; or all. Findings make the run
-    /// fail.
+    /// Checks to perform: memory, races and sync, separated by commas; or all. Findings make the
+    /// run fail.
     #[arg(long, value_delimiter = ',', value_name = "CHECKS")]
     check: Vec<Check>,
     /// Write the accesses of the first block to a file as JSON.
@@ -85,11 +85,11 @@ struct Run {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Check {
-    /// Reads of uninitialized memory, and addresses out of bounds.
+    /// Finds reads of uninitialized memory, and addresses out of bounds.
     Memory,
-    /// Unordered accesses to one address.
+    /// Finds unordered accesses to the same address.
     Races,
-    /// Misused barriers and shuffles.
+    /// Finds misused barriers and shuffles.
     Sync,
     /// All checks.
     All,
@@ -118,19 +118,28 @@ fn dims(text: &str) -> Result<[u32; 3], String> {
 }
 
 pub(crate) fn main() -> ExitCode {
-    let (text, code) = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            let _ = writeln!(std::io::stderr(), "{}", wrapped(error.to_string().trim_end()));
+            return ExitCode::from(2);
+        }
+        // The help and the version.
+        Err(error) => error.exit(),
+    };
+    let (text, code) = match cli.command {
         Command::Check { file } => check(&file),
         Command::Run(run) => match launch(&run) {
             Ok((text, true)) => (text, ExitCode::SUCCESS),
             Ok((text, false)) => (text, ExitCode::FAILURE),
             Err(message) => {
-                let _ = writeln!(std::io::stderr(), "error: {message}");
+                complain(&message);
                 return ExitCode::FAILURE;
             }
         },
     };
     match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
-        // If a reader such as `head` has closed the pipe, that is no failure.
+        // If a reader such as `head` has closed the pipe, the run has not failed.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             let _ = writeln!(std::io::stderr(), "error: cannot write the result: {error}");
             ExitCode::FAILURE
@@ -139,15 +148,51 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-fn read(file: &PathBuf) -> Result<String, String> {
-    std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
+/// Prints an error.
+fn complain(message: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", wrapped(&format!("error: {message}")));
 }
 
-fn check(file: &PathBuf) -> (String, ExitCode) {
+/// Breaks the lines of a message at 100 columns, between words.
+fn wrapped(message: &str) -> String {
+    let mut out = String::new();
+    for (i, line) in message.split('\n').enumerate() {
+        out += if i > 0 { "\n" } else { "" };
+        let mut column = 0;
+        for (j, word) in line.split(' ').enumerate() {
+            let length = word.chars().count();
+            let space = match j {
+                0 => "",
+                _ if column + 1 + length > 100 => "\n",
+                _ => " ",
+            };
+            column = if space == "\n" { 0 } else { column + space.len() } + length;
+            out += space;
+            out += word;
+        }
+    }
+    out
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    let said = |e: std::io::Error| format!("{}: {e}", file.display());
+    std::io::read_to_string(regular(file).map_err(said)?).map_err(said)
+}
+
+/// Opens a regular file. A pipe is not opened, because opening it could block forever.
+fn regular(file: &Path) -> std::io::Result<std::fs::File> {
+    if !std::fs::metadata(file)?.is_file() {
+        let why = "it is not a regular file: copy its contents to a regular file";
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, why));
+    }
+    std::fs::File::open(file)
+}
+
+fn check(file: &Path) -> (String, ExitCode) {
     let text = match read(file) {
         Ok(text) => text,
         Err(message) => {
-            let _ = writeln!(std::io::stderr(), "error: {message}");
+            complain(&message);
             return (String::new(), ExitCode::FAILURE);
         }
     };
@@ -185,7 +230,7 @@ fn located(file: &Path, error: &ParseError) -> String {
     format!("{}:{}:{}: {}", file.display(), error.line, error.column, error.message)
 }
 
-/// Runs the entry. Returns its output, and whether the run succeeded without findings.
+/// Runs the entry. Returns the output, and whether the run succeeded without findings.
 fn launch(run: &Run) -> Result<(String, bool), String> {
     let text = read(&run.file)?;
     let module = Module::parse(&text).map_err(|e| format!("{}: {e}", run.file.display()))?;
@@ -224,8 +269,8 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
         (Counters::default(), Prints::new()),
         asked(Check::Memory).then(Memory::new),
         asked(Check::Races).then(Races::new),
-        // This check always runs: it is cheap, and a shuffle from an inactive lane explains a wrong
-        // result.
+        // This check always runs: it is cheap, and a shuffle from an inactive lane can explain a
+        // wrong result.
         Sync::new(),
         run.trace.as_ref().map(|_| Trace::new(1)),
     );
@@ -242,7 +287,7 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
     .concat();
     let hints = if asked(Check::Sync) { &[] } else { sync.findings() };
     if let Err(error) = outcome {
-        // Findings or output from before the trap may explain it.
+        // Findings or output from before the trap may explain the trap.
         let said: String = prints.printed().iter().map(|p| format!("{p}\n")).collect();
         let before: String = findings.iter().map(|f| format!("{f}\n")).collect();
         return Err(format!("{error}\n{before}{said}").trim_end().to_string());

@@ -5,10 +5,11 @@ use std::io::Read as _;
 use serde_json::Value;
 use simt::{Arg, Gpu};
 
-/// Limit on the size of a buffer in bytes, so that a typing error cannot fill the machine's memory.
+/// Limit on the size of a buffer in bytes, so that a typo cannot fill the machine's memory.
 const MOST: u64 = 1 << 32;
 
-/// An argument. For an output, also the type, the address and the number of elements to print.
+/// An argument. For an output, the type, the address and the number of elements to print are kept
+/// too.
 pub(crate) struct Given {
     pub(crate) arg: Arg,
     output: Option<(Ty, u64, usize)>,
@@ -94,7 +95,8 @@ impl Ty {
             Ty::I64 => (v as i64).into(),
             Ty::F32 => {
                 let f = f32::from_bits(v as u32);
-                // The shortest text that identifies the float, not its conversion to double.
+                // Use the shortest text that identifies the float, not the text of its conversion
+                // to double.
                 let text = f.to_string();
                 text.parse().map_or_else(|_| Value::from(text.clone()), |d| float(d, text.clone()))
             }
@@ -146,11 +148,11 @@ fn buffer(gpu: &mut Gpu, ty: Ty, count: &str, fill: &str, output: bool) -> Resul
             };
             let mut data = Vec::new();
             // Reads at most one byte more than the buffer holds, because some files never end.
-            let file = std::fs::File::open(path).map_err(said)?;
+            let file = super::regular(path.as_ref()).map_err(said)?;
             file.take(bytes + 1).read_to_end(&mut data).map_err(said)?;
             if data.len() as u64 > bytes {
                 return Err(format!(
-                    "{path} has more bytes than the buffer, which has {bytes}: raise COUNT"
+                    "{path} has more bytes than the buffer, which has {bytes}: increase COUNT"
                 ));
             }
             data

@@ -3,7 +3,7 @@
 use super::mods::{Decoded, Mods};
 use super::{Decoder, Symbol};
 use crate::alu::fast::classify;
-use crate::inst::{Alu, Bool, Cmp, Dst, F, Fast, Half, Op, Rounding, Src, Ty};
+use crate::inst::{Alu, Bool, Carry, CarryOp, Cmp, Dst, F, Fast, Half, Op, Rounding, Src, Ty};
 use crate::parse::ast::Operand;
 
 /// Returns the comparison that a modifier names.
@@ -27,7 +27,7 @@ pub(super) fn comparison(part: &str) -> Option<Cmp> {
     })
 }
 
-fn logic(part: &str) -> Option<Bool> {
+pub(super) fn logic(part: &str) -> Option<Bool> {
     Some(match part {
         "and" => Bool::And,
         "or" => Bool::Or,
@@ -52,7 +52,7 @@ impl Decoder<'_, '_> {
             "set" => return self.set(mods, operands),
             _ => {}
         }
-        // `prmt` is the only instruction whose mode follows the type.
+        // Only in `prmt` does the mode come after the type.
         const MODES: [&str; 6] = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
         let mode = if base == "prmt" {
             mods.find(|p| MODES.iter().position(|m| *m == p)).map_or(0, |m| m as u8 + 1)
@@ -67,7 +67,8 @@ impl Decoder<'_, '_> {
         let mut alu = Alu { f: F::Mov, ty, round: Rounding::Near, ftz: false, sat: false };
         if ty.is_float() {
             alu.round = mods.round();
-            alu.ftz = mods.take("ftz");
+            let approximate = matches!(base, "rcp" | "rsqrt");
+            alu.ftz = (ty != Ty::F64 || approximate) && mods.take("ftz");
         }
         alu.sat = mods.take("sat");
         let half = |mods: &mut Mods<'_>| {
@@ -148,19 +149,12 @@ impl Decoder<'_, '_> {
             }
             "min" | "max" if ty.is_int() || float => {
                 let nan = float && mods.take("NaN");
-                if ty == Ty::F32 && !nan && mods.take("xorsign") {
-                    if !mods.take("abs") {
-                        return Err("takes `.xorsign` only with `.abs`".into());
-                    }
-                    alu.f = if base == "min" { F::MinXorsign } else { F::MaxXorsign };
-                    return self.alu(alu, &[ty; 2], bits, operands);
+                let xorsign = float && ty != Ty::F64 && mods.take("xorsign");
+                if xorsign && !mods.take("abs") {
+                    return Err("takes `.xorsign` only with `.abs`".into());
                 }
-                alu.f = match (base, nan) {
-                    ("min", false) => F::Min,
-                    ("min", true) => F::MinNan,
-                    (_, false) => F::Max,
-                    (_, true) => F::MaxNan,
-                };
+                alu.f =
+                    if base == "min" { F::Min { nan, xorsign } } else { F::Max { nan, xorsign } };
                 sources = vec![ty; 2];
             }
             "and" | "or" | "xor" if matches!(ty, Ty::B16 | Ty::B32 | Ty::B64) => {
@@ -218,6 +212,14 @@ impl Decoder<'_, '_> {
                 alu.f = F::Bfi;
                 sources = vec![ty, ty, Ty::U32, Ty::U32];
             }
+            "szext" if ty.is_int() && bits == 32 => {
+                let clamp = mods.take("clamp");
+                if !clamp && !mods.take("wrap") {
+                    return Err("lacks `.clamp` or `.wrap`".into());
+                }
+                alu.f = F::Szext(clamp);
+                sources = vec![ty, Ty::U32];
+            }
             "fns" if ty == Ty::B32 => {
                 alu.f = F::Fns;
                 sources = vec![ty; 3];
@@ -227,8 +229,11 @@ impl Decoder<'_, '_> {
                 sources = vec![ty; 3];
             }
             "lop3" if ty == Ty::B32 => {
+                if let Some(join) = mods.find(|p| logic(p).filter(|join| *join != Bool::Xor)) {
+                    return self.lop3_with_predicate(join, operands);
+                }
                 let Some((Operand::Int(table @ 0..=255), rest)) = operands.split_last() else {
-                    return Err("lacks its table, which is a number below 256".into());
+                    return Err("lacks its lookup table, which is an immediate below 256".into());
                 };
                 alu.f = F::Lop3(*table as u8);
                 return self.alu(alu, &[ty; 3], 32, rest);
@@ -279,17 +284,16 @@ impl Decoder<'_, '_> {
                 alu.f = F::Rsqrt;
                 sources = vec![ty];
             }
-            "sin" | "cos" | "lg2" | "ex2" if ty == Ty::F32 && mods.take("approx") => {
+            "sin" | "cos" | "lg2" if ty == Ty::F32 && mods.take("approx") => {
                 alu.f = match base {
                     "sin" => F::Sin,
                     "cos" => F::Cos,
-                    "lg2" => F::Lg2,
-                    _ => F::Ex2,
+                    _ => F::Lg2,
                 };
                 sources = vec![ty];
             }
-            "tanh" if ty == Ty::F32 && mods.take("approx") => {
-                alu.f = F::Tanh;
+            "ex2" | "tanh" if float && ty != Ty::F64 && mods.take("approx") => {
+                alu.f = if base == "ex2" { F::Ex2 } else { F::Tanh };
                 sources = vec![ty];
             }
             "testp" if ty == Ty::F32 || ty == Ty::F64 => {
@@ -399,8 +403,25 @@ impl Decoder<'_, '_> {
         }
     }
 
+    /// Decodes `lop3.BOOL d|p, a, b, c, table, q`.
+    fn lop3_with_predicate(&self, join: Bool, operands: &[Operand<'_>]) -> Decoded<Op> {
+        let [dst, a, b, c, Operand::Int(table @ 0..=255), q] = operands else {
+            return Err("takes `d|p`, three sources, a table below 256 and a predicate".into());
+        };
+        let (dst, leaves) = self.pair(dst, 32, 1)?;
+        let [a, b, c] = [a, b, c].map(|operand| self.src(operand, Ty::B32));
+        Ok(Op::Carry(Box::new(Carry {
+            op: CarryOp::Lop3(*table as u8, join),
+            ty: Ty::B32,
+            dst,
+            src: [a?, b?, c?],
+            takes: Some(self.predicate(q)?),
+            leaves,
+        })))
+    }
+
     fn setp(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
-        let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16 && !ty.is_packed()) else {
+        let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16) else {
             return Err(UNKNOWN.into());
         };
         let Some(cmp) = mods.find(comparison) else { return Err("lacks a comparison".into()) };

@@ -17,7 +17,7 @@ impl<'a> Decoder<'_, 'a> {
             match stmt {
                 Stmt::Open => self.names.open(),
                 Stmt::Close => self.names.close(),
-                Stmt::Loc(line) => self.source_line = *line,
+                Stmt::Loc(loc) => self.set_source(loc),
                 Stmt::Bad(error) => self.report(error.clone()),
                 Stmt::Label(name, _) => self.names.set_label(name, self.code.insts.len() as u32),
                 Stmt::Reg { ty, names, offset } => {
@@ -53,6 +53,16 @@ impl<'a> Decoder<'_, 'a> {
         self.names.leave_body();
     }
 
+    /// Sets the source of the following instructions.
+    fn set_source(&mut self, loc: &ast::Loc) {
+        let (file, line) = loc.within;
+        self.source_line = loc.line;
+        // The compiler's own code has line 0.
+        let elsewhere = loc.line == 0 && line != 0;
+        let name = self.text.files.iter().find(|(number, _)| *number == file && elsewhere);
+        self.included = name.map(|(_, name)| format!("line {line} of `{name}`").into());
+    }
+
     /// Adds an instruction with its source line.
     pub(super) fn emit(&mut self, inst: &ast::Inst<'_>, decoded: Inst) {
         if self.is_too_long() {
@@ -65,11 +75,13 @@ impl<'a> Decoder<'_, 'a> {
         }
         self.code.insts.push(decoded);
         self.code.lines.push(self.source_line);
+        self.code.included.push(self.included.clone());
         self.code.ptx_lines.push(self.lines.place(inst.offset).0);
         self.code.texts.push(inst.text.split_whitespace().collect::<Vec<_>>().join(" "));
     }
 
-    /// Returns whether the limit on instructions is reached, which has been reported already.
+    /// Returns whether the limit on instructions has been reached; if so, the error has already
+    /// been reported.
     pub(super) fn is_too_long(&self) -> bool {
         self.code.insts.len() == MOST_INSTS
     }
@@ -78,7 +90,7 @@ impl<'a> Decoder<'_, 'a> {
         self.report(self.lines.error(offset, message));
     }
 
-    /// Adds an error once, even if its function is called twice.
+    /// Adds an error only once, even if the function that contains it is called twice.
     fn report(&mut self, error: ParseError) {
         if !self.errors.contains(&error) {
             self.errors.push(error);

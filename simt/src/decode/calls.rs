@@ -34,7 +34,7 @@ impl<'a> Decoder<'_, 'a> {
                 );
             }
         };
-        let line = self.source_line;
+        let (line, included) = (self.source_line, self.included.clone());
         let place = if line == 0 { String::new() } else { format!(" at source line {line}") };
         let func = self.text.funcs.iter().find(|f| f.name == name);
         let shown = crate::symbol::plain(name);
@@ -89,7 +89,7 @@ impl<'a> Decoder<'_, 'a> {
         self.calls.pop();
         self.names.leave_function();
         self.names.put_label(end, self.code.insts.len() as u32);
-        self.source_line = line;
+        (self.source_line, self.included) = (line, included);
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl<'a> Decoder<'_, 'a> {
                     Ok(Slot { offset: offset as u32, bytes: takes.bytes })
                 }
                 _ => Err(format!(
-                    "`{name}` cannot be passed: only `.param` variables of the body can be"
+                    "`{name}` cannot be passed: only `.param` variables of the body can be passed"
                 )),
             },
             _ => Err("an argument that is not a `.param` variable cannot be passed".into()),
@@ -134,7 +134,7 @@ fn no_such_host(name: &str, place: &str) -> String {
         _ if name.starts_with("cudaCG") => {
             "cooperative launches are not supported; launch one kernel for each phase instead"
         }
-        _ => "this module only declares it; define it in the same file",
+        _ => "this module only declares the function; define it in the same file",
     };
     format!("the call to `{name}`{place} cannot be run: {instead}")
 }

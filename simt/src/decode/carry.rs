@@ -26,7 +26,7 @@ impl Decoder<'_, '_> {
             return Ok(None);
         }
         let Some(ty) = mods.ty().filter(|ty| ty.is_int() && ty.bits() >= 32) else {
-            return Err("can be run only on integers of 32 or 64 bits".into());
+            return Err("supports only integers of 32 or 64 bits".into());
         };
         let op = match op {
             CarryOp::Mad(_) if mods.take("lo") => CarryOp::Mad(Half::Lo),
@@ -68,6 +68,6 @@ impl Decoder<'_, '_> {
         if mods.take("ballot") && mods.ty() == Some(Ty::B32) {
             return Ok(Op::Ballot { dst: self.dst(dst, 32)?, a });
         }
-        Err("can be run without `.sync` only as `.ballot.b32`".into())
+        Err("can be run without `.sync` only in the form `.ballot.b32`".into())
     }
 }

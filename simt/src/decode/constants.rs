@@ -39,7 +39,7 @@ pub(super) fn spread(kernel: &mut Kernel) {
     kernel.insts = insts;
 }
 
-/// The index of each constant in the planes of words and in those of double words.
+/// The index of each constant in the planes of words, and in the planes of double words.
 #[derive(Default)]
 struct Found {
     words: FxHashMap<u32, usize>,

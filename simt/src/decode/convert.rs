@@ -1,7 +1,7 @@
 //! Decodes comparisons that return values, and conversions.
 
 use super::Decoder;
-use super::arith::{UNKNOWN, comparison, fast};
+use super::arith::{UNKNOWN, comparison, fast, logic};
 use super::mods::{Decoded, Mods};
 use crate::inst::{Alu, F, Fast, Op, Rounding, Src, Ty};
 use crate::parse::ast::Operand;
@@ -14,14 +14,11 @@ impl Decoder<'_, '_> {
             return Err(UNKNOWN.into());
         }
         let Some(cmp) = mods.find(comparison) else { return Err("lacks a comparison".into()) };
-        let alu = Alu {
-            f: F::Set(cmp, from),
-            ty,
-            round: Rounding::Near,
-            ftz: mods.take("ftz"),
-            sat: false,
-        };
-        self.alu(alu, &[from; 2], ty.bits(), operands)
+        let join = mods.find(logic).filter(|_| !from.is_packed());
+        let f = join.map_or(F::Set(cmp, from), |join| F::SetWith(cmp, from, join));
+        let alu = Alu { f, ty, round: Rounding::Near, ftz: mods.take("ftz"), sat: false };
+        let sources = [from, from, Ty::Pred];
+        self.alu(alu, &sources[..if join.is_some() { 3 } else { 2 }], ty.bits(), operands)
     }
 
     /// Decodes `cvt.pack.sat.s16.s32 d, a, b` and `cvt.pack.sat.s8.s32.b32 d, a, b, c`.
@@ -91,7 +88,7 @@ impl Decoder<'_, '_> {
             alu.f = F::CvtRelu;
         }
         if from.is_float() && !ty.is_float() && whole.is_none() {
-            return Err("lacks a rounding to an integer, such as `.rzi`".into());
+            return Err("lacks an integer rounding modifier, such as `.rzi`".into());
         }
         let [dst, a] = operands else { return Err("takes two operands".into()) };
         let dst = self.wide_dst(dst, ty.bits())?;

@@ -47,14 +47,15 @@ impl Decoder<'_, '_> {
         } else if window == Window::Param && variable.is_none() && !self.calls.is_empty() {
             return Err("cannot be run: it takes the address of a function's parameter".into());
         }
-        // A variable's name is an offset in its own window, and the instruction must name that
-        // window.
+        // A variable's name is an offset in the variable's own window; an instruction may omit this
+        // window, but may not name a different one.
         if let Some(own) = variable {
             let same = own == window || (own == Window::Shared && window == Window::SharedCluster);
-            let generic =
-                window == Window::Generic && matches!(own, Window::Global | Window::Const);
-            if !same && !generic {
-                return Err("names a variable of another state space".into());
+            match window {
+                Window::Generic if !matches!(own, Window::Global | Window::Const) => window = own,
+                Window::Generic => {}
+                _ if same => {}
+                _ => return Err("names a variable of another state space".into()),
             }
         }
         let order = if mmio { Order::Relaxed } else { order.unwrap_or(Order::Weak) };
@@ -171,7 +172,7 @@ impl Decoder<'_, '_> {
                 .to_string())
         };
         let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16) else { return unknown() };
-        // Atomics on 16-bit floats keep subnormals, which PTX must state by `.noftz`.
+        // Atomics on 16-bit floats keep subnormals, which PTX must state with `.noftz`.
         let noftz = mods.take("noftz");
         if noftz != (ty.is_float() && !matches!(ty, Ty::F32 | Ty::F64)) {
             return unknown();
@@ -238,7 +239,7 @@ impl Decoder<'_, '_> {
         ) {
             return Err("works on global and shared memory only".into());
         }
-        // Addition of `f32` flushes subnormals in global memory, but not in shared memory.
+        // Atomic addition of `f32` flushes subnormals in global memory, but not in shared memory.
         let ftz = op == AtomOp::Add && ty == Ty::F32 && memory.window == Window::Global;
         let kind = if dst == Dst::Sink { AccessKind::Reduction } else { AccessKind::Atomic };
         Ok(Op::Atomic(Box::new(Atom { memory, kind, op, ftz, dst, b, c })))
@@ -352,8 +353,7 @@ impl Decoder<'_, '_> {
     }
 
     /// Decodes `cp.async.mbarrier.arrive`, which arrives once the thread's earlier copies have
-    /// completed. Without `.noinc`, the expected count rises by one too, so the arrival has no
-    /// effect.
+    /// completed. Without `.noinc`, the expected count rises by one too.
     fn copy_arrives(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let arrives = mods.take("arrive");
         let counts = mods.take("noinc");
@@ -362,12 +362,9 @@ impl Decoder<'_, '_> {
             return Err("cannot be run: this form is not in the supported subset".into());
         };
         let addr = self.address(addr)?.0;
-        if !counts {
-            return Ok(Op::CopyArrive(None));
-        }
         let op = MbarOp::Arrive { dst: Dst::Sink, count: Src::Imm(1), expect: None, drop: false };
         let mbar = Mbar { window, addr, op, order: Order::Release, scope: Scope::Cta };
-        Ok(Op::CopyArrive(Some(Box::new(mbar))))
+        Ok(Op::CopyArrive { mbar: Box::new(mbar), counts })
     }
 
     fn bulk(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {

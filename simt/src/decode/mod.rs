@@ -15,6 +15,7 @@ mod special;
 mod sync;
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use crate::ParseError;
 use crate::cfg;
@@ -35,7 +36,10 @@ pub(super) struct Decoder<'t, 'a> {
     interacts: bool,
     /// The instructions that have been decoded, with their source lines.
     code: Kernel,
+    /// The line in the kernel's own source file, or 0 if there is none.
     source_line: u32,
+    /// The place in an included file, if the code comes from such a file.
+    included: Option<Arc<str>>,
     errors: Vec<ParseError>,
     /// Functions that are being inlined, innermost last.
     calls: Vec<Call<'a>>,
@@ -44,7 +48,7 @@ pub(super) struct Decoder<'t, 'a> {
     mentions: RefCell<Vec<(u32, u32)>>,
 }
 
-/// Decodes an entry. The errors are all of its statements that cannot be run, by line.
+/// Decodes an entry. Each unsupported statement is an error; the errors are sorted by line.
 pub(crate) fn kernel(
     text: &Text<'_>,
     entry: &ast::Entry<'_>,
@@ -62,6 +66,7 @@ pub(crate) fn kernel(
         interacts: false,
         code: Kernel { name: entry.name.to_string(), ..Kernel::default() },
         source_line: 0,
+        included: None,
         errors: Vec::new(),
         calls: Vec::new(),
         mentions: RefCell::default(),
@@ -75,6 +80,7 @@ pub(crate) fn kernel(
     // An entry that does not end with `ret` exits at its end.
     code.insts.push(Inst { op: Op::Exit, guard: None, join: NOWHERE });
     code.lines.push(0);
+    code.included.push(None);
     code.ptx_lines.push(code.ptx_lines.last().copied().unwrap_or(0));
     code.texts.push("ret;".to_string());
     names.place_labels(&mut code.insts);
@@ -88,6 +94,7 @@ pub(crate) fn kernel(
     code.cluster = entry.cluster;
     code.reqntid = entry.reqntid;
     code.maxntid = entry.maxntid;
+    code.minnctapersm = entry.minnctapersm;
     code.maxnreg = entry.maxnreg;
     Ok(code)
 }

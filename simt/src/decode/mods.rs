@@ -1,9 +1,9 @@
-//! The dotted modifiers of an opcode. Each must be decoded exactly once.
+//! The dotted modifiers of an opcode. Each modifier must be decoded exactly once.
 
 use crate::inst::{Rounding, Ty, Window};
 use crate::model::{Order, Scope};
 
-/// The result of decoding. An error completes a sentence that begins with the opcode.
+/// The result of decoding. An error message completes a sentence that begins with the opcode.
 pub(super) type Decoded<T> = Result<T, String>;
 
 /// The modifiers that are not yet decoded.
@@ -97,8 +97,8 @@ impl<'a> Mods<'a> {
         })
     }
 
-    /// Removes the cache hints, which affect timing but no values. Returns whether one of them
-    /// requires an operand with a policy.
+    /// Removes the cache hints, which affect timing but not values. Returns whether one of the
+    /// cache hints requires an operand with a policy.
     pub(super) fn cache(&mut self) -> bool {
         let hint = |p: &str| {
             let plain = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"].contains(&p);

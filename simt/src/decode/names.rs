@@ -23,42 +23,44 @@ pub(super) enum Symbol {
 #[derive(Default)]
 struct Scope<'a> {
     names: FxHashMap<&'a str, Symbol>,
-    /// Families of registers, such as `%r<9>`: by prefix, the width in bits, the first register and
-    /// the count.
+    /// Families of registers, such as `%r<9>`: for each prefix, the width in bits, the first
+    /// register and the count.
     families: FxHashMap<&'a str, (u32, Dst, u32)>,
     labels: usize,
 }
 
-/// Limit on the registers of a width. Real PTX uses fewer, and a warp's planes still fit in memory.
+/// Limit on the registers of each width. Real PTX uses fewer registers, and a warp's planes still
+/// fit in memory.
 const MOST: u32 = 1 << 14;
-/// Limits in bytes on static shared memory and on a thread's local memory; no device has as much.
+/// Limits in bytes on static shared memory and on a thread's local memory; no device allows this
+/// much memory.
 const MOST_SHARED: u64 = 1 << 20;
 const MOST_LOCAL: u64 = 1 << 16;
-/// The maximum size of the parameters that PTX allows, in bytes.
+/// The maximum total size of an entry's parameters that PTX allows, in bytes.
 const MOST_PARAMS: u32 = 32_764;
 
 /// All names of a kernel.
 pub(super) struct Names<'a> {
-    /// The module's variables first, then the scopes of the entry and of the functions that it
-    /// calls.
+    /// The scopes: first that of the module's variables, then those of the entry and of the
+    /// functions that it calls.
     scopes: Vec<Scope<'a>>,
     /// The first scope of the entry, and of each function that is being inlined.
     frames: Vec<usize>,
-    /// For each scope, in source order: its labels, and the index of its parent. The root is its
-    /// own parent.
+    /// For each scope, in source order, its labels and the index of its parent. The root is its own
+    /// parent.
     labels: Vec<(FxHashMap<&'a str, u32>, usize)>,
-    /// For each body that is being decoded: its first scope of labels, and the number of scopes
-    /// that it has opened.
+    /// For each body that is being decoded, its first scope of labels and the number of scopes that
+    /// it has opened.
     bodies: Vec<(usize, usize)>,
     /// The index of the instruction after each label, once it is known.
     places: Vec<u32>,
     planes: [u32; 3],
     params: Vec<Param>,
-    /// Offsets of the shared variables of bodies, by their position in the source. A function's
-    /// variable exists once, even if the function is called several times.
+    /// Offsets of the bodies' shared variables, keyed by the variables' positions in the source. A
+    /// function's variable exists once, even if the function is called several times.
     placed: FxHashMap<usize, u64>,
     shared_vars: Vec<SharedVar>,
-    /// Sizes in bytes of a thread's local variables, by offset.
+    /// Sizes in bytes of a thread's local variables, keyed by offset.
     locals: FxHashMap<u64, u64>,
     /// The predicate that holds the carry, if one is used.
     carry: Option<u16>,
@@ -146,7 +148,8 @@ impl<'a> Names<'a> {
                 }
             }
         }
-        // Dynamic shared memory begins where static memory ends. All its names share one address.
+        // Dynamic shared memory begins where static memory ends. All names of dynamic shared memory
+        // share one address.
         let dynamic = text.vars.iter().filter(|v| v.external);
         let align = dynamic.clone().map(|v| v.align).max().unwrap_or(1).max(16);
         names.dynamic = names.shared.next_multiple_of(align.into());
@@ -413,7 +416,8 @@ fn no_values(var: &Var<'_>) -> Decoded<()> {
     }
 }
 
-/// Returns a body and the bodies of all functions that it calls, also indirectly, each once.
+/// Returns a body and the bodies of all functions that it calls, directly or indirectly; each body
+/// occurs once.
 fn reached<'t, 'a>(text: &'t Text<'a>, body: &'t [Stmt<'a>]) -> Vec<&'t [Stmt<'a>]> {
     let mut bodies = vec![body];
     let mut names = FxHashSet::default();

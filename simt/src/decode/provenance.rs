@@ -1,17 +1,18 @@
 //! Finds the shared array of each address, so that accesses are checked against the bounds of that
 //! array.
 //!
-//! A register can point to the array of any value that is computed into it, on any path. If there
-//! are several such arrays, an access may lie anywhere from the first to the last. A value from
-//! memory or from another lane counts as a number, not as a pointer.
+//! A register may point into the same array as any value from which its contents are computed, on
+//! any path. If there are several such arrays, an access may lie anywhere from the first to the
+//! last. A value from memory or from another lane counts as a number, not as a pointer.
 
 use rustc_hash::FxHashMap;
 
+use crate::flow::{Reg, Table, read, written};
 use crate::inst::{Bounds, Dst, Op, Src};
 use crate::kernel::{Kernel, SharedVar};
 
-/// A set of arrays: a bit for each. All arrays from the 64th on share the last bit, and have no
-/// bounds.
+/// A set of arrays, with one bit for each array. The 64th array and all later arrays share the last
+/// bit, and have no bounds.
 type Arrays = u64;
 
 /// Sets the bounds of every access whose array is known. `mentions` lists the arrays that
@@ -26,41 +27,26 @@ pub(super) fn set_bounds(kernel: &mut Kernel, vars: &[SharedVar], mentions: &[(u
             *named.entry(*pc).or_default() |= 1 << i.min(63);
         }
     }
-    let mut found: [FxHashMap<u16, Arrays>; 2] = Default::default();
-    loop {
-        let mut changed = false;
-        for (pc, inst) in kernel.insts.iter().enumerate() {
-            let of = |src: &Src| match src {
-                Src::W(r) => found[0].get(r).copied().unwrap_or(0),
-                Src::D(r) => found[1].get(r).copied().unwrap_or(0),
-                _ => 0,
-            };
-            let (dsts, mut arrays): (&[Dst], Arrays) = match &inst.op {
-                Op::Alu { dst, src, .. } => {
-                    (std::slice::from_ref(dst), src.iter().fold(0, |all, s| all | of(s)))
-                }
-                Op::Pack { dst, parts, .. } => {
-                    (std::slice::from_ref(dst), parts.iter().fold(0, |all, s| all | of(s)))
-                }
-                Op::Unpack { dsts, src, .. } => (dsts, of(src)),
-                Op::Cvta { dst, src, .. } => (std::slice::from_ref(dst), of(src)),
-                Op::Mapa { dst, addr, .. } => (std::slice::from_ref(dst), of(addr)),
-                _ => continue,
-            };
-            arrays |= named.get(&(pc as u32)).copied().unwrap_or(0);
-            for dst in dsts.iter().filter(|_| arrays != 0) {
-                let (plane, r) = match dst {
-                    Dst::W(r) => (0, *r),
-                    Dst::D(r) => (1, *r),
-                    _ => continue,
-                };
-                let old = found[plane].entry(r).or_default();
-                changed |= *old | arrays != *old;
-                *old |= arrays;
-            }
+    let mut found: FxHashMap<Reg, Arrays> = FxHashMap::default();
+    let mut readers = Table::default();
+    for (pc, inst) in kernel.insts.iter().enumerate() {
+        for reg in pointers(&inst.op).1.iter().filter_map(|src| read(*src)) {
+            readers.push(reg, pc as u32);
         }
-        if !changed {
-            break;
+    }
+    let mut work: Vec<u32> = named.keys().copied().collect();
+    while let Some(pc) = work.pop() {
+        let Some(inst) = kernel.insts.get(pc as usize) else { continue };
+        let (dsts, srcs) = pointers(&inst.op);
+        let of = |src: &Src| read(*src).and_then(|reg| found.get(&reg)).copied().unwrap_or(0);
+        let mut arrays = srcs.iter().fold(0, |all, src| all | of(src));
+        arrays |= named.get(&pc).copied().unwrap_or(0);
+        for reg in dsts.iter().filter_map(|dst| written(*dst)) {
+            let old = found.entry(reg).or_default();
+            if *old | arrays != *old {
+                *old |= arrays;
+                work.extend(readers.of(reg));
+            }
         }
     }
     for (pc, inst) in kernel.insts.iter_mut().enumerate() {
@@ -70,11 +56,25 @@ pub(super) fn set_bounds(kernel: &mut Kernel, vars: &[SharedVar], mentions: &[(u
             _ => continue,
         };
         let arrays = match memory.addr.base {
-            Src::W(r) => found[0].get(&r).copied().unwrap_or(0),
-            Src::D(r) => found[1].get(&r).copied().unwrap_or(0),
-            _ => named.get(&(pc as u32)).copied().unwrap_or(0),
+            base @ (Src::W(_) | Src::D(_)) => read(base).and_then(|reg| found.get(&reg)).copied(),
+            _ => named.get(&(pc as u32)).copied(),
         };
+        let arrays = arrays.unwrap_or(0);
         memory.bounds = bounds(vars, arrays);
+    }
+}
+
+/// Returns the registers into which an instruction may put a pointer, and the operands from which
+/// it computes the pointer.
+fn pointers(op: &Op) -> (&[Dst], &[Src]) {
+    use std::slice::from_ref;
+    match op {
+        Op::Alu { dst, src, .. } => (from_ref(dst), src),
+        Op::Pack { dst, parts, .. } => (from_ref(dst), parts),
+        Op::Unpack { dsts, src, .. } => (dsts, from_ref(src)),
+        Op::Cvta { dst, src, .. } => (from_ref(dst), from_ref(src)),
+        Op::Mapa { dst, addr, .. } => (from_ref(dst), from_ref(addr)),
+        _ => (&[], &[]),
     }
 }
 

@@ -178,8 +178,7 @@ impl Decoder<'_, '_> {
     }
 
     pub(super) fn fence(&mut self, membar: bool, mods: &mut Mods<'_>) -> Decoded<Op> {
-        // Of the proxies, only that of the copy engine is modelled; the alias proxy needs no fence
-        // here.
+        // Only the copy engine's proxy is modelled; the alias proxy needs no fence here.
         let proxy = |p: &str| p.starts_with("proxy::").then_some(());
         if mods.take("proxy") || mods.find(proxy).is_some() {
             let known = ["async", "async::generic", "async.global", "alias"];

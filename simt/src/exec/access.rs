@@ -186,7 +186,8 @@ impl Team<'_> {
         }
     }
 
-    /// Whether a lane stores the same bytes as another lane, or as memory has.
+    /// Whether a lane stores the same bytes as another lane, or the bytes that memory already
+    /// holds.
     #[cold]
     fn stores_same(
         &self,
@@ -280,12 +281,12 @@ fn little(bytes: &[u8], n: usize) -> u64 {
     }
 }
 
-/// The effect of an access: the lanes that write, and the values.
+/// The effect of an access: the lanes that write, and the values that they write.
 pub(super) struct Wrote<'a> {
     /// Lanes that write.
     pub(super) lanes: u32,
     pub(super) stored: Stored<'a>,
-    /// The values that an atomic read.
+    /// The values that an atomic has read.
     pub(super) found: Stored<'a>,
     pub(super) same: Same<'a>,
 }

@@ -103,7 +103,7 @@ impl Team<'_> {
         Ok(Flow::Wait(active, State::Bar { id: id as u8 }))
     }
 
-    /// Opens the barriers of a block that all their threads have reached. Called after arrivals and
+    /// Opens each block barrier that all expected threads have reached. Called after arrivals and
     /// exits.
     pub(super) fn open_bars<O: Observer>(
         &mut self,
@@ -214,7 +214,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Returns whether lanes that have exited executed code after a barrier at which others still
+    /// Returns whether any exited lanes executed code after a barrier at which other lanes still
     /// wait.
     fn went_round(&self, w: usize, split: &Split) -> bool {
         let warp = &self.warps[w];
@@ -257,7 +257,8 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Makes lanes wait while their arrival still counts. For the other lanes, the barrier is open.
+    /// Makes lanes wait if their arrival belongs to a cluster barrier that has not opened. The
+    /// other lanes do not wait.
     pub(super) fn cluster_wait(&mut self, w: usize, active: u32) -> Flow {
         match active & self.cluster_arrived[w] {
             0 => Flow::Next,

@@ -1,4 +1,4 @@
-//! Copies that the hardware performs asynchronously. They are checked and reported when they are
+//! Copies that the hardware performs asynchronously. Copies are checked and reported when they are
 //! issued, and `pending` decides when their bytes move.
 
 use super::copies::{Engine, From, Pending};
@@ -46,7 +46,8 @@ impl Team<'_> {
                 format!("{bytes} bytes: the size of a bulk copy must be a multiple of 16"),
             ));
         }
-        // One side is shared memory, which bounds the size. Check the size before allocating.
+        // The source or the destination is in shared memory, so a copy cannot be larger than shared
+        // memory. Check the size before allocating.
         if bytes > self.env.info.shared {
             let detail =
                 format!("a copy of {bytes} bytes, but shared memory has {}", self.env.info.shared);
@@ -98,8 +99,9 @@ impl Team<'_> {
             let mbarrier = mbarrier.map(place);
             obs.copy(at, &Copy { to: Space::Shared, target, mbarrier, ..told });
             if copy.bulk || mbarrier.is_some() {
-                let engine = Engine { warp: w, pc: at.pc, lane, bytes, mbarrier, copy: moves };
-                self.engage(at, engine, obs)?;
+                let (warp, pc) = (w, at.pc);
+                let engine = Engine { warp, pc, lane, bytes, mbarrier, copy: moves, group: None };
+                self.engage(engine, obs)?;
             } else {
                 self.send(w, lane, moves);
             }

@@ -2,7 +2,7 @@
 
 use super::team::Team;
 use super::warp::each;
-use crate::alu::{sext, trim};
+use crate::alu::{lop3, sext, trim};
 use crate::inst::{Carry, CarryOp, Half};
 
 impl Team<'_> {
@@ -21,7 +21,7 @@ impl Team<'_> {
 }
 
 /// Returns the result and its carry. As on GPUs, the carry of a difference is the inverted borrow.
-/// So `subc` subtracts one more if `add.cc` produced no carry.
+/// Therefore `subc` subtracts one more if `add.cc` produced no carry.
 fn part(carry: &Carry, [a, b, c]: [u64; 3], flag: Option<u64>) -> (u64, bool) {
     let bits = carry.ty.bits();
     let sum = |x: u64, y: u64| {
@@ -34,6 +34,11 @@ fn part(carry: &Carry, [a, b, c]: [u64; 3], flag: Option<u64>) -> (u64, bool) {
             let borrow = flag.map_or(0, |flag| 1 - flag);
             let borrows = u128::from(a) < u128::from(b) + u128::from(borrow);
             (a.wrapping_sub(b).wrapping_sub(borrow), !borrows)
+        }
+        CarryOp::Lop3(table, join) => {
+            let value = lop3(table, a, b, c);
+            let any = u32::from(trim(value, bits) != 0);
+            (value, join.of(any, flag.unwrap_or(0) as u32) == 1)
         }
         CarryOp::Mad(half) => {
             let product = if carry.ty.is_signed() {

@@ -8,8 +8,8 @@ use crate::alu::{compare, eval};
 use crate::inst::{Alu, AtomOp, Cmp, F, Op, Rounding, Shfl, Src, Sync, Ty};
 use crate::observer::{Arrive, At, Collective, Complete, Level, Observer, Parted};
 
-/// The value that a shuffle reads from a lane that does not take part. It is unlikely to match the
-/// expected value of a test.
+/// The value that a shuffle reads from a lane that does not take part. This value is unlikely to
+/// match the expected value of a test.
 const UNDEFINED: u32 = 0xffff_dead;
 
 impl Team<'_> {
@@ -261,8 +261,8 @@ impl Team<'_> {
 }
 
 impl Team<'_> {
-    /// Reports a warp barrier whose members are not all at one instruction. PTX for targets before
-    /// sm_70 requires that they are.
+    /// Reports a warp barrier whose members are not all at the same instruction, which PTX for
+    /// targets before sm_70 forbids.
     fn in_convergence<O: Observer>(
         &self,
         w: usize,
@@ -321,14 +321,12 @@ fn source_lane(mode: Shfl, lane: u32, b: u32, c: u32) -> (u32, bool) {
 }
 
 fn reduce(op: AtomOp, ty: Ty, abs: bool, nan: bool, here: u32, a: &[u64; 32]) -> u64 {
-    let f = match (op, nan) {
-        (AtomOp::Add, _) => F::Add,
-        (AtomOp::Min, false) => F::Min,
-        (AtomOp::Min, true) => F::MinNan,
-        (AtomOp::Max, false) => F::Max,
-        (AtomOp::Max, true) => F::MaxNan,
-        (AtomOp::And, _) => F::And,
-        (AtomOp::Or, _) => F::Or,
+    let f = match op {
+        AtomOp::Add => F::Add,
+        AtomOp::Min => F::Min { nan, xorsign: false },
+        AtomOp::Max => F::Max { nan, xorsign: false },
+        AtomOp::And => F::And,
+        AtomOp::Or => F::Or,
         _ => F::Xor,
     };
     let alu = Alu { f, ty, round: Rounding::Near, ftz: false, sat: false };

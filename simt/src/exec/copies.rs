@@ -25,7 +25,7 @@ pub(super) enum From {
 pub(super) struct Own {
     pub(super) warp: usize,
     pub(super) lane: usize,
-    /// Number of the copy's group. Until a commit, this is the current group.
+    /// Number of the copy's group, which is the current group until it is committed.
     pub(super) group: u32,
     pub(super) copy: Pending,
 }
@@ -40,6 +40,8 @@ pub(super) struct Engine {
     /// Shared address of the `mbarrier`.
     pub(super) mbarrier: Option<u64>,
     pub(super) copy: Pending,
+    /// The group of a `cp.async` copy that an `mbarrier` counts. Its thread may wait for it too.
+    pub(super) group: Option<u32>,
 }
 
 /// All copies of a team that have not completed.

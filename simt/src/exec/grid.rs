@@ -11,11 +11,11 @@ use super::team::{QUIET, Team};
 use crate::observer::Observer;
 use crate::{Config, Schedule, Trap, TrapKind, parallel};
 
-/// Number of clusters that report to one fork of the observer. It does not depend on the number of
-/// threads, so results do not either.
+/// Number of clusters that report to one fork of the observer. This number does not depend on the
+/// number of threads, so the results do not depend on it either.
 const CHUNK: u64 = 16;
-/// Number of chunks that run before their forks are merged. It bounds memory, and the time until an
-/// error is reported.
+/// Number of chunks that run before their forks are merged. This number bounds the memory use, and
+/// the time until an error is reported.
 const WINDOW: u64 = 256;
 /// Number of instructions that a cluster runs before the next one runs.
 const QUANTUM: u64 = 1 << 20;
@@ -106,7 +106,7 @@ fn chunk<O: Observer>(
             if executed + team.executed > budget {
                 return Err(team.endless(&spent(config), obs));
             }
-            watch.check(team, obs)?;
+            watch.check(executed + team.executed, team, obs)?;
         }
         executed += team.executed;
         if executed > budget {
@@ -116,7 +116,7 @@ fn chunk<O: Observer>(
     Ok(executed)
 }
 
-/// Runs clusters that may interact, on one thread, with several of them resident at a time.
+/// Runs clusters that may interact: on one thread, with several clusters resident at a time.
 fn in_turns<O: Observer>(
     env: &Env<'_>,
     config: &Config,
@@ -130,8 +130,8 @@ fn in_turns<O: Observer>(
     let mut rng = Rng::new(seed.unwrap_or(0), u64::MAX);
     let size: u64 = env.info.cluster.iter().map(|d| u64::from(*d)).product();
     let room = (room(env, config) / size).max(1) as usize;
-    // One cluster runs at a time, and another starts only if it does not end. A random schedule
-    // starts with eight.
+    // One cluster runs at a time, and another starts only if the running one does not end. A random
+    // schedule starts with eight clusters.
     let (mut resident, quantum) = if seed.is_some() { (8, 64) } else { (1, QUANTUM) };
     resident = resident.min(room);
     let mut running: Vec<Team<'_>> = Vec::new();
@@ -155,7 +155,7 @@ fn in_turns<O: Observer>(
         }
         if executed >= look {
             look = executed + QUANTUM;
-            watch.check(&mut running[at], obs)?;
+            watch.check(executed, &mut running[at], obs)?;
         }
         match turn {
             Turn::Done => {

@@ -8,7 +8,6 @@ use crate::alu::fast::{self, Doubles, Words};
 use crate::alu::{compare, divides_by_zero, eval};
 use crate::inst::{Alu, Cmp, Dst, F, Fast, Op, Src, Ty, Window};
 use crate::kernel::Kernel;
-use crate::model::CopyGroup;
 use crate::observer::{Collective, Observer};
 
 impl Team<'_> {
@@ -46,8 +45,13 @@ impl Team<'_> {
             }
             Op::Setp { cmp, ty, ftz, join, p, q, a, b } => {
                 obs.inst(&self.at(w, pc, active));
-                let mut yes = self.compare(w, active, *cmp, *ty, *ftz, *a, *b);
-                let mut no = !yes;
+                // A comparison of pairs yields one predicate for each half.
+                let (mut yes, mut no) = if ty.is_packed() {
+                    self.compare_halves(w, active, *cmp, *ty, *ftz, [*a, *b])
+                } else {
+                    let yes = self.compare(w, active, *cmp, *ty, *ftz, *a, *b);
+                    (yes, !yes)
+                };
                 let regs = &mut self.warps[w].regs;
                 if let Some((op, c)) = join {
                     let c = regs.pred(*c);
@@ -158,13 +162,8 @@ impl Team<'_> {
             }
             Op::Mbar(mbar) => return self.mbar(w, &at, mbar, obs),
             Op::Async(copy) => self.copy(w, &at, copy, obs)?,
-            Op::CopyGroup(group) => self.copy_group(w, &at, *group, obs),
-            Op::CopyArrive(mbar) => {
-                self.copy_group(w, &at, CopyGroup::WaitAll, obs);
-                if let Some(mbar) = mbar {
-                    return self.mbar(w, &at, mbar, obs);
-                }
-            }
+            Op::CopyGroup(group) => self.copy_group(w, &at, *group, obs)?,
+            Op::CopyArrive { mbar, counts } => self.copy_arrive(w, &at, mbar, *counts, obs)?,
             Op::ProxyFence => obs.proxy_fence(&at),
             Op::Trap => {
                 return Err(Fault::new(TrapKind::Explicit, active.trailing_zeros() as usize, ""));
@@ -174,7 +173,7 @@ impl Team<'_> {
         Ok(Flow::Next)
     }
 
-    /// Computes with addresses: between blocks of a cluster, and between state spaces.
+    /// Converts addresses between blocks of a cluster, and between state spaces.
     fn address(&mut self, w: usize, active: u32, op: &Op) -> Result<(), Fault> {
         match op {
             Op::Mapa { dst, addr, offset, rank, generic } => {
@@ -316,6 +315,28 @@ impl Team<'_> {
             out |= u32::from(yes) << lane;
         });
         out
+    }
+
+    /// Returns the lanes for which a comparison of the low halves holds, and the lanes for which a
+    /// comparison of the high halves holds.
+    fn compare_halves(
+        &self,
+        w: usize,
+        active: u32,
+        cmp: Cmp,
+        ty: Ty,
+        ftz: bool,
+        pair: [Src; 2],
+    ) -> (u32, u32) {
+        let mut out = [0; 2];
+        each(active, |lane| {
+            let [a, b] = pair.map(|src| self.lane(w, lane, src));
+            for (half, held) in out.iter_mut().enumerate() {
+                let [a, b] = [a, b].map(|v| v >> (16 * half) & 0xffff);
+                *held |= u32::from(compare(cmp, ty.half(), ftz, a, b)) << lane;
+            }
+        });
+        (out[0], out[1])
     }
 }
 

@@ -31,7 +31,7 @@ impl Want {
         Want { width: memory.ty.bytes(), vector: vector as u32, bounds: memory.bounds }
     }
 
-    /// Describes an access of this many bytes, without a type.
+    /// Describes an untyped access of this many bytes.
     pub(super) fn raw(bytes: u32) -> Want {
         Want { width: 1, vector: bytes, bounds: Bounds::default() }
     }
@@ -43,9 +43,9 @@ impl Want {
 
 /// The location of a group's data.
 pub(super) enum Place<'g> {
-    /// In one allocation, which has this number.
+    /// The data is in one allocation, which has this number.
     Slot(u32, &'g Slot),
-    /// In allocations that are looked up for each lane.
+    /// The data is in allocations that are looked up for each lane.
     Global,
     Shared,
     Local,

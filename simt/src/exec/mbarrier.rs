@@ -133,6 +133,28 @@ impl Team<'_> {
         Ok(())
     }
 
+    /// Expects the bytes of a lane's copies, and counts its arrivals.
+    pub(super) fn arrive_lane<O: Observer>(
+        &mut self,
+        at: &At<'_>,
+        mbar: &Mbar,
+        lane: usize,
+        addr: u64,
+        [arrivals, bytes]: [u32; 2],
+        obs: &mut O,
+    ) -> Result<(), Fault> {
+        let key = self.shared_index(at.warp as usize, addr);
+        let (order, scope, mask) = (mbar.order, mbar.scope, 1 << lane);
+        let op = MbarrierOp::ExpectTx(bytes);
+        let event = Mbarrier { op, addr, mask, phase: 0, completes: false, order, scope };
+        self.change(at, key, event, lane, 0, bytes.into(), obs)?;
+        if arrivals > 0 {
+            let event = Mbarrier { op: MbarrierOp::Arrive(arrivals), ..event };
+            self.change(at, key, event, lane, arrivals, 0, obs)?;
+        }
+        Ok(())
+    }
+
     /// Counts bytes of a bulk copy that have arrived.
     pub(super) fn complete_tx<O: Observer>(
         &mut self,
@@ -264,7 +286,7 @@ impl Team<'_> {
                 }
             };
             let state = self.lane(w, lane, *state);
-            // The queried phase is the current one, or the one before.
+            // The queried phase is the current phase or the previous one.
             let phase = match parity {
                 true if object.phase & 1 == state & 1 => object.phase,
                 true => object.phase.wrapping_sub(1),

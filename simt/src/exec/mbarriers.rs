@@ -14,5 +14,5 @@ pub(super) struct Object {
     pub(super) phase: u64,
 }
 
-/// The objects of a team, by their index in its shared memory.
+/// The objects of a team, keyed by their index in the team's shared memory.
 pub(super) type Mbarriers = BTreeMap<usize, Object>;

@@ -1,5 +1,5 @@
-//! Error messages for invalid addresses. They give the element as the source writes it, its array,
-//! and the cure.
+//! Error messages for invalid addresses. The messages give the element in the notation of the
+//! source, its array, and the cure.
 
 use super::env::Fault;
 use super::locate::{Group, Want};

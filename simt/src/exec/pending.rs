@@ -1,5 +1,5 @@
-//! Asynchronous copies. Under an adversarial schedule, they complete as late as the rules allow: a
-//! `cp.async` copy when its thread waits for it, and a copy of the copy engine when no thread can
+//! Asynchronous copies. Under an adversarial schedule, copies complete as late as the rules allow:
+//! a `cp.async` copy when its thread waits for it, and a copy of the copy engine when no thread can
 //! run, or at random. Under other schedules, they complete immediately, which the rules also allow.
 
 use super::copies::{Copies, Engine, From, Own, Pending};
@@ -7,6 +7,7 @@ use super::env::Fault;
 use super::team::Team;
 use super::warp::each;
 use crate::Schedule;
+use crate::inst::Mbar;
 use crate::model::CopyGroup;
 use crate::observer::{At, Observer};
 
@@ -53,49 +54,87 @@ impl Team<'_> {
         at: &At<'_>,
         group: CopyGroup,
         obs: &mut O,
-    ) {
+    ) -> Result<(), Fault> {
         obs.copy_group(at, group);
         if !self.delays() {
-            return;
+            return Ok(());
         }
         if group == CopyGroup::Commit {
             let warps = self.warps.len();
             self.copies.groups.resize(warps, [0; 32]);
             each(at.mask, |lane| self.copies.groups[w][lane] += 1);
-            return;
+            return Ok(());
         }
-        let Copies { own, groups, .. } = &mut self.copies;
+        let Copies { own, groups, engine } = &mut self.copies;
         let made = |lane: usize| groups.get(w).map_or(0, |lanes| lanes[lane]);
-        let over = |copy: &Own| {
-            copy.warp == w
-                && at.mask >> copy.lane & 1 == 1
-                && group.ends(copy.group, made(copy.lane))
+        let over = |warp: usize, lane: usize, number: u32| {
+            warp == w && at.mask >> lane & 1 == 1 && group.ends(number, made(lane))
         };
-        let ready: Vec<Own> = own.extract_if(.., |copy| over(copy)).collect();
+        let ready: Vec<Own> =
+            own.extract_if(.., |own| over(own.warp, own.lane, own.group)).collect();
+        let counted: Vec<Engine> = engine
+            .extract_if(.., |e| e.group.is_some_and(|number| over(e.warp, e.lane, number)))
+            .collect();
         ready.iter().for_each(|own| self.arrive(&own.copy));
+        for engine in counted {
+            self.lands(&engine, obs)?;
+        }
+        Ok(())
     }
 
-    /// Issues a copy of the engine, which completes immediately, or later.
-    pub(super) fn engage<O: Observer>(
+    /// Makes an `mbarrier` count the copies of these lanes, and an arrival of each lane if `counts`
+    /// is true. The phase expects the bytes of the copies, so it ends after they have arrived.
+    pub(super) fn copy_arrive<O: Observer>(
         &mut self,
+        w: usize,
         at: &At<'_>,
-        engine: Engine,
+        mbar: &Mbar,
+        counts: bool,
         obs: &mut O,
     ) -> Result<(), Fault> {
+        let addrs = self.addresses(w, at.mask, &mbar.addr);
+        for lane in (0..32).filter(|lane| at.mask >> lane & 1 == 1) {
+            let mbarrier = self.shared_one(w, mbar.window, lane, addrs[lane], 8, 8)?;
+            obs.copy_arrive(at, lane as u32, mbarrier);
+            let own: Vec<Own> =
+                self.copies.own.extract_if(.., |own| (own.warp, own.lane) == (w, lane)).collect();
+            let bytes = own.iter().map(|own| own.copy.bytes as u32).sum();
+            self.arrive_lane(at, mbar, lane, mbarrier, [u32::from(counts), bytes], obs)?;
+            self.copies.engine.extend(own.into_iter().map(|own| Engine {
+                warp: w,
+                pc: at.pc,
+                lane,
+                bytes: own.copy.bytes as u32,
+                mbarrier: Some(mbarrier),
+                copy: own.copy,
+                group: Some(own.group),
+            }));
+        }
+        Ok(())
+    }
+
+    /// Issues a copy of the engine, which completes either immediately or later.
+    pub(super) fn engage<O: Observer>(&mut self, engine: Engine, obs: &mut O) -> Result<(), Fault> {
         if self.delays() {
             self.copies.engine.push(engine);
             return Ok(());
         }
-        self.arrive(&engine.copy);
-        match engine.mbarrier {
-            Some(mbarrier) => {
-                self.complete_tx(engine.warp, at, engine.lane, mbarrier, engine.bytes, obs)
-            }
+        self.lands(&engine, obs)
+    }
+
+    /// Moves the bytes of a copy, and counts them.
+    fn lands<O: Observer>(&mut self, engine: &Engine, obs: &mut O) -> Result<(), Fault> {
+        let Engine { warp, pc, lane, bytes, mbarrier, copy, .. } = engine;
+        self.arrive(copy);
+        self.moves();
+        let at = self.at(*warp, *pc, 1 << lane);
+        match mbarrier {
+            Some(mbarrier) => self.complete_tx(*warp, &at, *lane, *mbarrier, *bytes, obs),
             None => Ok(()),
         }
     }
 
-    /// Completes one random copy of the engine. Returns whether there was one.
+    /// Completes one random copy of the engine. Returns whether there was such a copy.
     pub(super) fn one_arrives<O: Observer>(
         &mut self,
         obs: &mut O,
@@ -104,15 +143,8 @@ impl Team<'_> {
             return Ok(false);
         }
         let which = self.rng.below(self.copies.engine.len());
-        let Engine { warp, pc, lane, bytes, mbarrier, copy } =
-            self.copies.engine.swap_remove(which);
-        self.arrive(&copy);
-        self.moves();
-        if let Some(mbarrier) = mbarrier {
-            let at = self.at(warp, pc, 1 << lane);
-            self.complete_tx(warp, &at, lane, mbarrier, bytes, obs)
-                .map_err(|fault| self.trap(warp, pc, fault))?;
-        }
-        Ok(true)
+        let engine = self.copies.engine.swap_remove(which);
+        let landed = self.lands(&engine, obs);
+        landed.map_err(|fault| self.trap(engine.warp, engine.pc, fault)).map(|()| true)
     }
 }

@@ -1,5 +1,5 @@
-//! A small, seeded random number generator for schedules. Its numbers are the same on every
-//! platform.
+//! A small, seeded random number generator for schedules. The generator's numbers are the same on
+//! every platform.
 
 /// The generator SplitMix64.
 #[derive(Debug, Clone, Default)]

@@ -2,7 +2,7 @@
 
 use super::team::Team;
 use super::warp::{Flow, NONE, Split, State, Warp, each};
-use crate::inst::{MbarOp, Op};
+use crate::inst::{Inst, MbarOp, Op};
 use crate::observer::Observer;
 use crate::{Schedule, Trap};
 
@@ -17,11 +17,11 @@ const LOOK: u32 = 1 << 10;
 /// converge.
 const SPINS: u32 = 16;
 
-/// Number of consecutive waits that may time out without progress. After that, the warps count as
-/// deadlocked.
+/// Number of consecutive waits that may time out without progress. If more waits time out, the
+/// warps count as deadlocked.
 const MOST_VAIN_WAITS: u32 = 64;
 
-/// The result of a time slice of a team.
+/// The result of a team's time slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// All threads have exited.
@@ -74,8 +74,9 @@ impl Team<'_> {
         Ok(Turn::Done)
     }
 
-    /// Returns whether lanes that wait to converge may run so that a `.sync` can complete. They may
-    /// not if an aligned barrier requires the whole warp, because then the kernel is wrong.
+    /// Returns whether lanes that wait to converge may run so that a `.sync` can complete. The
+    /// lanes may not run if an aligned barrier requires the whole warp, because then the kernel is
+    /// wrong.
     fn may_release(&self, w: usize) -> bool {
         let insts = &self.env.info.kernel.insts;
         let aligned = |s: &Split| match &insts[s.pc as usize].op {
@@ -97,20 +98,29 @@ impl Team<'_> {
         }
     }
 
-    /// Releases lanes that wait to converge if the others of the warp have spun for a long time:
-    /// the others may wait for a lock that a waiting lane holds. This happens only in kernels whose
-    /// blocks may communicate, because other loops may take that long.
+    /// Releases lanes that wait to converge if the other lanes of the warp only poll, or have spun
+    /// for a long time: these may wait for a lock that a waiting lane holds. Lanes that do not poll
+    /// are released only in kernels whose blocks may communicate, because other loops may take that
+    /// long.
     fn let_others_through(&mut self, w: usize, spun: u32) {
-        let may = self.env.info.interleaved && self.may_release(w);
+        let (may, polls) = (self.may_release(w), self.waits());
+        let (spins, insts) = (self.env.info.interleaved, &self.env.info.kernel.insts);
         let warp = &mut self.warps[w];
         warp.spun = warp.spun.saturating_add(spun);
-        if may && warp.spun >= SPINS * TURN && warp.release() {
+        let long = spins && warp.spun >= SPINS * TURN;
+        // Releasing lanes whose next step is a block barrier does not help.
+        let helps = |pc: u32| {
+            let plain = |inst: &&Inst| matches!(inst.op, Op::Alu { .. } | Op::Setp { .. });
+            let next = insts[pc as usize..].iter().find(|inst| !plain(inst));
+            !next.is_some_and(|inst| matches!(inst.op, Op::Bar(_)))
+        };
+        if may && (polls && warp.release_at(helps) || long && warp.release()) {
             warp.spun = 0;
         }
     }
 
-    /// Runs one split until it must wait, with convergence barriers. Returns the number of
-    /// instructions if its time slice ends before that, and 0 otherwise.
+    /// Runs one split, with convergence barriers, until it must wait. If the time slice ends before
+    /// the split must wait, returns the number of instructions that ran; otherwise returns 0.
     fn run_converged<O: Observer>(&mut self, w: usize, obs: &mut O) -> Ran<u32> {
         let Some(s) = self.warps[w].splits.iter().rposition(|s| s.state == State::Ready) else {
             return Ok(0);
@@ -119,7 +129,7 @@ impl Team<'_> {
         let insts = &self.env.info.kernel.insts;
         let mut issued = 0;
         loop {
-            // Has the split reached the point where its lanes reconverge?
+            // Check whether the split has reached the point where its lanes reconverge.
             while conv != NONE && self.warps[w].convs[conv as usize].pc == pc {
                 let warp = &mut self.warps[w];
                 warp.convs[conv as usize].arrived |= mask;
@@ -129,8 +139,8 @@ impl Team<'_> {
                 }
             }
             issued += 1;
-            // This is checked at intervals, so that a split that only waits for other blocks stops
-            // early.
+            // The state of the warp is checked at intervals, so that a split that only waits for
+            // other blocks stops early.
             if issued % LOOK == 1 && issued > LOOK && (issued > TURN || self.waits()) {
                 // The split goes to the end of the queue, behind the splits that are ready.
                 self.warps[w].splits.insert(0, Split { pc, mask, conv, state: State::Ready });
@@ -283,7 +293,7 @@ impl Team<'_> {
             Flow::Only(first) => {
                 go(pc, lanes & !first, State::Ready);
                 go(pc, first, State::Ready);
-                // The lanes have their own splits now, so this recursion ends.
+                // The lanes now have their own splits, so this recursion ends.
                 let s = self.warps[w].splits.len() - 1;
                 return self.issue_apart(w, s, first, obs);
             }
@@ -319,8 +329,8 @@ impl Team<'_> {
     /// Runs some lanes of a random warp ahead of all others, for a random number of instructions.
     /// Returns whether a warp could run.
     fn run_adversarial<O: Observer>(&mut self, obs: &mut O) -> Ran<bool> {
-        // At random times, a copy completes early.
-        if self.has_copies() && self.rng.next() & 63 == 0 {
+        // At random times, and while the block only polls, a copy completes early.
+        if self.has_copies() && (self.rng.next() & 63 == 0 || self.waits()) {
             self.one_arrives(obs)?;
         }
         let count = self.warps.len();
@@ -352,7 +362,7 @@ impl Team<'_> {
                 some => some,
             },
         };
-        // They run for one instruction, for a few, or up to the next `.sync`.
+        // These lanes run for one instruction, for a few instructions, or up to the next `.sync`.
         let burst = match roll >> 2 & 3 {
             0 => 1,
             1 => 1 + (roll >> 8 & 7),
@@ -362,8 +372,8 @@ impl Team<'_> {
         self.issue_apart(w, s, lanes, obs)?;
         for _ in 1..burst {
             let warp = &self.warps[w];
-            // The lanes were moved to the end of the list. If they diverge, only one split
-            // continues.
+            // The lanes that ran are at the end of the list. If these lanes diverged, only one of
+            // their splits continues.
             let Some(s) = warp.splits.iter().rposition(|s| {
                 s.state == State::Ready && s.mask & lanes != 0 && s.mask & !lanes == 0
             }) else {
@@ -379,8 +389,8 @@ impl Team<'_> {
     }
 
     /// Ends all `mbarrier.try_wait`s with `false`, which PTX allows after some time. Called when no
-    /// thread can run. Returns whether a wait ended. If waits have only repeated without progress,
-    /// ends none of them, because that is a deadlock.
+    /// thread can run. Returns whether a wait ended. If waits have timed out repeatedly without
+    /// progress, ends none of them, because the threads are deadlocked.
     fn give_up_waits(&mut self) -> bool {
         self.vain_waits += 1;
         if self.vain_waits > MOST_VAIN_WAITS {

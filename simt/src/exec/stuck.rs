@@ -1,4 +1,4 @@
-//! Reports on deadlocks and endless loops. They show where threads wait, and which loop repeats.
+//! Reports on deadlocks and endless loops, which show where threads wait and which loop repeats.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -35,9 +35,9 @@ impl Team<'_> {
     #[cold]
     pub(super) fn endless<O: Observer>(&mut self, what: &str, obs: &mut O) -> Box<Trap> {
         self.sample = Some(Sample::default());
-        // The kernel's results no longer matter. Its observer stays attached, because for a second
-        // observer type the whole interpreter would be compiled again, which would double the
-        // download of a page.
+        // The kernel's results no longer matter. The observer stays attached, because a second
+        // observer type would compile the whole interpreter a second time and double the download
+        // of a page.
         let _ = self.turn(SAMPLE, obs);
         let sample = self.sample.clone().unwrap_or_default();
         let (env, kernel) = (self.env, self.env.info.kernel);
@@ -100,8 +100,7 @@ impl Team<'_> {
         trap.kind = TrapKind::Deadlock;
         trap.detail = format!(
             "the resident blocks wait for blocks that are not resident: the simulated GPU ({}, {}) \
-             holds {room} of the {} of {} at once; launch no more than fit, as a cooperative \
-             launch ensures, or let no block wait for a later one",
+             holds {room} of the {} of {} at once; launch no more blocks than fit, as a cooperative launch ensures, or let no block wait for a later block",
             config.arch,
             count(sms.into(), "multiprocessor"),
             count(blocks, "block"),
@@ -176,8 +175,8 @@ impl Team<'_> {
         Fault::new(TrapKind::DivergentBarrier, split.mask.trailing_zeros() as usize, detail)
     }
 
-    /// Describes the threads that do not reach an instruction: those that returned, and those that
-    /// wait at a later point.
+    /// Describes the threads that do not reach an instruction: the threads that returned, and the
+    /// threads that wait at a later point.
     fn absent(&self, pc: u32) -> Vec<String> {
         let info = &self.env.info;
         let insts = &info.kernel.insts;
@@ -228,8 +227,7 @@ impl Team<'_> {
     }
 
     fn line(&self, pc: u32) -> String {
-        let kernel = self.env.info.kernel;
-        crate::place::line(kernel.line(pc), kernel.ptx_line(pc))
+        self.env.info.kernel.place(pc)
     }
 }
 
@@ -243,7 +241,7 @@ pub(super) const ALL_MUST_COME: &str = "every thread of the block has to reach a
                                         `__syncthreads()`; put the condition around the work, not \
                                         around the barrier";
 
-/// Joins the parts to `a, b and c`.
+/// Joins the parts in the form `a, b and c`.
 fn list(parts: &[String]) -> String {
     match parts {
         [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),
@@ -251,37 +249,67 @@ fn list(parts: &[String]) -> String {
     }
 }
 
-/// Checks the time budget: whether a block has ended lately.
+/// Checks the time budget, that is, whether a block has finished recently.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// The time of the last check at which more blocks had ended than before, and their number.
-    since: Option<(Instant, u64)>,
+    /// The state at the last check that found more finished blocks than before.
+    since: Option<Since>,
+}
+
+struct Since {
+    time: Instant,
+    ended: u64,
+    executed: u64,
 }
 
 impl Watch {
-    /// Fails if no block has ended for longer than the configured patience. Called after many
-    /// instructions of one team.
+    /// Fails if no block has finished for longer than the configured patience. Called after many
+    /// instructions, with the number of instructions that have been executed so far.
     pub(super) fn check<O: Observer>(
         &mut self,
+        executed: u64,
         team: &mut Team<'_>,
         obs: &mut O,
     ) -> Result<(), Box<Trap>> {
         let Some(patience) = team.env.patience else { return Ok(()) };
         let ended = team.env.progress.ended();
-        match self.since {
-            Some((since, before)) if before == ended => {
-                if since.elapsed() > patience {
-                    let waited = format!("no block has ended for {}", said(patience));
+        match &self.since {
+            Some(since) if since.ended == ended => {
+                if spent(patience, since.time.elapsed(), executed - since.executed) {
+                    let waited = format!("no block has finished in the last {}", said(patience));
                     return Err(team.endless(&waited, obs));
                 }
             }
-            _ => self.since = Some((Instant::now(), ended)),
+            _ => self.since = Some(Since { time: Instant::now(), ended, executed }),
         }
         Ok(())
     }
 }
 
+/// Returns whether a launch has used up its time: the time has passed, and as many warp
+/// instructions have run as usually run in that time with all checks on. If fewer have run, a check
+/// or the machine is slow.
+fn spent(patience: Duration, passed: Duration, executed: u64) -> bool {
+    const A_SECOND: f64 = 1e6;
+    passed > patience && executed as f64 >= patience.as_secs_f64() * A_SECOND
+}
+
 fn said(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds >= 1.0 { format!("{seconds} s") } else { format!("{} ms", time.as_millis()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_check_is_no_endless_loop() {
+        let [second, hour] = [Duration::from_secs(1), Duration::from_secs(3600)];
+        assert!(spent(10 * second, 11 * second, 10_000_000));
+        assert!(!spent(10 * second, 9 * second, u64::MAX));
+        // A block that polls executes few instructions if each of them takes long to check.
+        assert!(!spent(10 * second, hour, 9_999_999));
+        assert!(spent(Duration::ZERO, second, 0));
+    }
 }

@@ -19,11 +19,12 @@ pub(super) struct Bar {
     pub(super) waiting: Vec<u32>,
     /// Lanes that have arrived without waiting, for each warp.
     pub(super) arrived: Vec<u32>,
-    /// The number of threads that the barrier expects, if the instruction names it.
+    /// The number of threads that the barrier expects, if the instruction gives this number.
     pub(super) count: Option<u32>,
     pub(super) aligned: bool,
     pub(super) active: bool,
-    /// For `bar.red`: the number of predicates that hold, and the number that were counted.
+    /// For `bar.red`, the number of predicates that hold and the number of predicates that were
+    /// counted.
     pub(super) held: u32,
     pub(super) asked: u32,
 }
@@ -48,7 +49,7 @@ pub(super) struct Team<'e> {
     pub(super) env: &'e Env<'e>,
     pub(super) blocks: Vec<BlockState>,
     pub(super) warps: Vec<Warp>,
-    /// Shared memory of all blocks, `stride` bytes each.
+    /// Shared memory of all blocks, with `stride` bytes for each block.
     pub(super) shared: Vec<u8>,
     pub(super) stride: usize,
     /// Warps per block.
@@ -61,11 +62,11 @@ pub(super) struct Team<'e> {
     pub(super) rng: Rng,
     /// Number of rounds in which waits at `mbarrier`s timed out since an `mbarrier` last changed.
     pub(super) vain_waits: u32,
-    /// The sampled instructions, if the team runs only to find its loop.
+    /// The instructions to sample, if this run serves only to find the team's loop.
     pub(super) sample: Option<Sample>,
     pub(super) copies: Copies,
     /// The instruction counts at which the team last made progress, and at which it last polled.
-    /// Rereading a polled address is not progress.
+    /// Rereading a polled address does not count as progress.
     pub(super) moved: u64,
     pub(super) looked: u64,
     /// The last addresses that the team polled.
@@ -105,7 +106,7 @@ impl<'e> Team<'e> {
         }
     }
 
-    /// Returns whether the team has only polled lately.
+    /// Returns whether the team has recently done nothing but poll.
     pub(super) fn waits(&self) -> bool {
         self.executed - self.moved >= QUIET && self.executed - self.looked < QUIET
     }
@@ -116,8 +117,8 @@ impl<'e> Team<'e> {
         self.moved = self.executed;
     }
 
-    /// Records a read of an address that other threads may change. If the address was not polled
-    /// lately, the read is progress.
+    /// Records a read of an address that other threads may change. If the address has not been
+    /// polled recently, the read counts as progress.
     #[cold]
     pub(super) fn looks(&mut self, address: u64) {
         self.looked = self.executed;
@@ -217,6 +218,7 @@ impl<'e> Team<'e> {
             thread: at.thread(fault.lane),
             line: at.line(),
             ptx_line: at.ptx_line(),
+            at: at.kernel.place(pc),
             text: at.text().to_string(),
             detail: fault.detail,
         })

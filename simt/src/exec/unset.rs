@@ -1,8 +1,8 @@
-//! Tracks registers without a value, lane by lane.
+//! Tracks uninitialized registers, lane by lane.
 //!
 //! Only kernels with a [`Flow`] are tracked, and only in the instructions that it lists. A result
-//! that is computed from a register without a value has no value. An operand that is not selected
-//! does not count as used.
+//! that is computed from an uninitialized register is itself uninitialized. An operand that is not
+//! selected does not count as used.
 
 use super::team::Team;
 use super::warp::{Unset, each};
@@ -20,7 +20,7 @@ fn whole(dst: Dst) -> u8 {
 }
 
 impl Team<'_> {
-    /// Marks the registers that some path leaves unset as without a value, in all warps.
+    /// Marks as uninitialized, in all warps, the registers that some path leaves unset.
     pub(super) fn begin_unset(&mut self, flow: &Flow) {
         for warp in &mut self.warps {
             for reg in &flow.unset {
@@ -30,7 +30,7 @@ impl Team<'_> {
         }
     }
 
-    /// Applies an instruction to the registers without a value. Called before the instruction runs.
+    /// Updates the uninitialized registers for an instruction. Called before the instruction runs.
     #[inline(never)]
     pub(super) fn unset<O: Observer>(
         &mut self,
@@ -64,8 +64,8 @@ impl Team<'_> {
             }
         }
         if let Op::Store { memory, srcs } = &inst.op {
-            // The compiler keeps a variable of the thread in local memory. This store is not a use
-            // of the variable.
+            // The compiler keeps a local variable in the thread's local memory. This store is not a
+            // use of the variable.
             if memory.window == Window::Local {
                 return;
             }
@@ -88,7 +88,7 @@ impl Team<'_> {
         }
     }
 
-    /// Reports lanes in which an operand has no value, once per instruction.
+    /// Reports the lanes in which an operand is uninitialized, once per instruction.
     fn used<O: Observer>(
         &mut self,
         w: usize,
@@ -105,7 +105,7 @@ impl Team<'_> {
         }
     }
 
-    /// Returns the bytes of a result that have no value.
+    /// Returns the uninitialized bytes of a result.
     fn computed(
         &self,
         w: usize,
@@ -155,8 +155,8 @@ impl Team<'_> {
         }
     }
 
-    /// Does the same for arithmetic that copies bytes, or that does not depend on all of them;
-    /// `None` for other arithmetic.
+    /// Returns the uninitialized bytes of the result, for arithmetic that copies bytes or does not
+    /// depend on all of them; `None` for other arithmetic.
     fn of_alu(&self, w: usize, active: u32, alu: &Alu, src: &[Src; 4], dst: Dst) -> Option<Unset> {
         let regs = &self.warps[w].regs;
         let [a, b] = [src[0], src[1]].map(|src| regs.unset(src, active));
@@ -185,7 +185,8 @@ impl Team<'_> {
                     p == 0 && (a.loaded || a.bytes == [0; 32]) && (b.loaded || b.bytes == [0; 32]);
             }
             F::And | F::Or => {
-                // A byte of zeros determines the result of `and`; a byte of ones, that of `or`.
+                // A byte of zeros determines the result of `and`, and a byte of ones determines the
+                // result of `or`.
                 let decides = if alu.f == F::And { 0 } else { 0xff };
                 each(active, |i| {
                     let (x, y) = (self.lane(w, i, src[0]), self.lane(w, i, src[1]));
@@ -213,14 +214,14 @@ impl Team<'_> {
         Some(out)
     }
 
-    /// Collects the bytes without a value in a shuffle's operand, for the lanes of `mask`.
+    /// Collects the uninitialized bytes of a shuffle's operand, for the lanes of `mask`.
     pub(super) fn shuffled(&self, w: usize, mask: u32, src: Src, into: &mut Unset) {
         let unset = self.warps[w].regs.unset(src, mask);
         each(mask, |i| into.bytes[i] = unset.bytes[i]);
         into.loaded &= unset.loaded || unset.bytes == [0; 32];
     }
 
-    /// Marks the bytes of a shuffle's result that have no value in the source lanes.
+    /// Marks the bytes of a shuffle's result that are uninitialized in the source lanes.
     pub(super) fn put_shuffled(&mut self, w: usize, mask: u32, dsts: [Dst; 2], new: &Unset) {
         let regs = &mut self.warps[w].regs;
         for (dst, new) in dsts.into_iter().zip([new, &Unset::NONE]) {
@@ -230,8 +231,8 @@ impl Team<'_> {
         }
     }
 
-    /// Marks the registers into which a load has read bytes without a value. `missing` has, for
-    /// each lane, a bit for each byte from its address on.
+    /// Marks the registers into which a load has read uninitialized bytes. For each lane, `missing`
+    /// has a bit for each byte, starting at the lane's address.
     #[cold]
     pub(super) fn loaded_unset(
         &mut self,
@@ -252,7 +253,7 @@ impl Team<'_> {
         }
     }
 
-    /// Reports a store of bytes without a value, which leaves memory without a value there.
+    /// Reports a store of uninitialized bytes, which makes the memory that it writes uninitialized.
     #[cold]
     pub(super) fn stored_unset<O: Observer>(
         &self,
@@ -273,7 +274,7 @@ impl Team<'_> {
     }
 }
 
-/// Returns the lanes in which a predicate has no value, because neither operand determines it.
+/// Returns the lanes in which a predicate is uninitialized, because neither operand determines it.
 fn decided(op: Bool, (ua, a): (u32, u32), (ub, b): (u32, u32)) -> u32 {
     let open = |value: u32| match op {
         Bool::And => value,

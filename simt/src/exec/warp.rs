@@ -37,7 +37,8 @@ pub(super) enum Flow {
     Exit(u32),
     /// These lanes wait, and the others continue.
     Wait(u32, State),
-    /// The instruction was not executed. These lanes must execute it on their own first.
+    /// The instruction was not executed. These lanes must first execute the instruction on their
+    /// own.
     Only(u32),
 }
 
@@ -46,7 +47,7 @@ pub(super) enum Flow {
 pub(super) struct Split {
     pub(super) pc: u32,
     pub(super) mask: u32,
-    /// The convergence barrier at which they will meet.
+    /// The convergence barrier at which the lanes will meet.
     pub(super) conv: u32,
     pub(super) state: State,
 }
@@ -54,7 +55,7 @@ pub(super) struct Split {
 /// A convergence barrier: lanes that diverged meet again at the instruction `pc`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conv {
-    /// The instruction at which they diverged.
+    /// The instruction at which the lanes diverged.
     pub(super) from: u32,
     pub(super) pc: u32,
     pub(super) parent: u32,
@@ -68,7 +69,7 @@ pub(super) struct Regs {
     pub(super) w: Vec<Words>,
     pub(super) d: Vec<Doubles>,
     pub(super) p: Vec<u32>,
-    /// Registers that have no value in some lanes.
+    /// Registers that are uninitialized in at least one lane.
     pub(super) unset: FxHashMap<Reg, Box<Unset>>,
 }
 
@@ -162,7 +163,7 @@ pub(super) struct Warp {
     pub(super) splits: Vec<Split>,
     pub(super) convs: Vec<Conv>,
     free: Vec<u32>,
-    /// Number of instructions in consecutive time slices of spinning.
+    /// Number of instructions in consecutive time slices in which the warp only spun.
     pub(super) spun: u32,
     pub(super) regs: Regs,
     /// Local memory, lane by lane.
@@ -233,8 +234,8 @@ impl Warp {
         }
     }
 
-    /// Opens a convergence barrier if all its remaining lanes have arrived. They continue as one
-    /// split.
+    /// Opens a convergence barrier if all its remaining lanes have arrived. The lanes continue as
+    /// one split.
     pub(super) fn open_if_complete(&mut self, i: u32) -> Option<Split> {
         let conv = self.convs[i as usize];
         if conv.members != conv.arrived {
@@ -263,12 +264,13 @@ impl Warp {
     }
 
     /// Releases lanes that wait at a convergence barrier for lanes that a `.sync` blocks, because
-    /// the `.sync` may wait for them. Returns whether there were any.
+    /// the `.sync` may wait for the released lanes. Returns whether there were any such lanes.
     pub(super) fn release(&mut self) -> bool {
         self.release_at(|_| true)
     }
 
-    /// Does the same for lanes that wait at instructions for which `here` holds.
+    /// Like [`release`](Warp::release), but only for lanes that wait at instructions for which
+    /// `here` holds.
     pub(super) fn release_at(&mut self, here: impl Fn(u32) -> bool) -> bool {
         let waiting = |c: &Conv| c.arrived != 0 && c.members & c.arrived != 0 && here(c.pc);
         let innermost = (0..self.convs.len())
@@ -307,8 +309,8 @@ impl Warp {
     }
 }
 
-/// The bytes of a register that have no value, and whether they were loaded. Bytes that were loaded
-/// may be stored.
+/// The uninitialized bytes of a register, and whether they were loaded. Uninitialized bytes that
+/// were loaded may be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unset {
     pub(super) bytes: [u8; 32],
@@ -318,7 +320,7 @@ pub(super) struct Unset {
 impl Unset {
     pub(super) const NONE: Unset = Unset { bytes: [0; 32], loaded: true };
 
-    /// Returns the lanes in which one of these bytes has no value.
+    /// Returns the lanes in which at least one of these bytes is uninitialized.
     pub(super) fn lanes(&self, bytes: u8) -> u32 {
         (0..32).fold(0, |all, i| all | u32::from(self.bytes[i] & bytes != 0) << i)
     }
@@ -338,8 +340,8 @@ impl Regs {
         out
     }
 
-    /// Marks the bytes of `new` in the lanes `active` of a register as without a value, and all
-    /// other bytes of these lanes as with a value.
+    /// In the lanes `active` of a register, marks the bytes of `new` as uninitialized, and all
+    /// other bytes as initialized.
     pub(super) fn set_unset(&mut self, reg: Reg, active: u32, new: &Unset) {
         if new.bytes == [0; 32] {
             let Some(old) = self.unset.get_mut(&reg) else { return };

@@ -11,7 +11,7 @@ pub(crate) enum Rounding {
     Zero,
     Down,
     Up,
-    /// To the nearest, ties away from zero (`.rna`).
+    /// To the nearest value, with ties away from zero (`.rna`).
     Away,
 }
 
@@ -69,7 +69,7 @@ pub(crate) enum F {
     Sub,
     Mul(Half),
     Mad(Half),
-    /// The product of two 24-bit numbers: the low or the high 32 of its 48 bits.
+    /// The low or high 32 bits of the 48-bit product of two 24-bit numbers.
     Mul24(Half),
     Mad24(Half),
     Sad,
@@ -78,14 +78,16 @@ pub(crate) enum F {
     Rem,
     Abs,
     Neg,
-    Min,
-    Max,
-    /// The result is NaN if an operand is NaN.
-    MinNan,
-    MaxNan,
-    /// The smaller or larger magnitude; the sign is the product of the signs.
-    MinXorsign,
-    MaxXorsign,
+    /// The smaller or the larger operand. `nan` states whether the result is NaN if an operand is
+    /// NaN; with `xorsign`, magnitudes are compared, and the result has the product of the signs.
+    Min {
+        nan: bool,
+        xorsign: bool,
+    },
+    Max {
+        nan: bool,
+        xorsign: bool,
+    },
     And,
     Or,
     Xor,
@@ -100,6 +102,8 @@ pub(crate) enum F {
     Popc,
     Clz,
     Brev,
+    /// Extends a narrower number; the flag states whether the number of bits is clamped.
+    Szext(bool),
     /// A mask of consecutive bits; the flag states whether the operands are clamped or wrap.
     Bmsk(bool),
     Bfind,
@@ -147,13 +151,18 @@ pub(crate) enum F {
     /// Saturates two integers to this type, and packs them into the bits below those of the third
     /// operand.
     CvtSatPack(Ty),
-    /// `set`: compares values of this type; the result is all ones or 1.0 if the comparison holds,
-    /// else 0.
+    /// `set` compares values of this type; the result is all ones or 1.0 if the comparison holds,
+    /// and 0 otherwise.
     Set(Cmp, Ty),
+    /// `set` whose comparison is combined with the predicate that is the third operand.
+    SetWith(Cmp, Ty, Bool),
     Testp(u8),
 }
 
 impl F {
+    pub(crate) const MIN: F = F::Min { nan: false, xorsign: false };
+    pub(crate) const MAX: F = F::Max { nan: false, xorsign: false };
+
     /// Returns whether the result is a copy of operand `i`, or of a part of it.
     pub(crate) fn copies(self, i: usize) -> bool {
         match self {
@@ -171,9 +180,12 @@ pub(crate) enum CarryOp {
     Add,
     Sub,
     Mad(Half),
+    /// `lop3` with this truth table, which also writes a predicate: whether the result is nonzero,
+    /// combined with the source predicate.
+    Lop3(u8, Bool),
 }
 
-/// One word of a longer sum, difference or product.
+/// One word of a longer sum, difference or product, or another operation that writes a predicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carry {
     pub(crate) op: CarryOp,

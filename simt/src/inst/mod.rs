@@ -40,8 +40,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Stands for the end of an array whose size the launch sets. That is the end of the block's
-    /// own memory, which the system's reserved memory may follow.
+    /// Stands for the end of an array whose size the launch sets. Such an array ends where the
+    /// block's own memory ends; the system's reserved memory may follow.
     pub(crate) const DYNAMIC: u32 = u32::MAX - 1;
 }
 
@@ -290,9 +290,12 @@ pub(crate) enum Op {
     Mbar(Box<Mbar>),
     Async(Box<Async>),
     CopyGroup(CopyGroup),
-    /// `cp.async.mbarrier.arrive`: an arrival once the thread's copies have completed. `None` if
-    /// the expected count rises by one too, because such an arrival has no effect.
-    CopyArrive(Option<Box<Mbar>>),
+    /// `cp.async.mbarrier.arrive`: an arrival once the thread's copies have completed. If `counts`
+    /// is false, the expected count rises by one too, so the arrival only delays the phase.
+    CopyArrive {
+        mbar: Box<Mbar>,
+        counts: bool,
+    },
     /// Orders ordinary accesses with respect to those of the copy engine.
     ProxyFence,
     /// `mapa`: the corresponding address in another block of the cluster.
@@ -334,7 +337,7 @@ impl Op {
         match self {
             Op::Load { memory, .. } | Op::Store { memory, .. } => memory.ty.bytes(),
             Op::Atomic(atom) => atom.memory.ty.bytes(),
-            Op::Mbar(_) | Op::CopyArrive(_) => 8,
+            Op::Mbar(_) | Op::CopyArrive { .. } => 8,
             _ => 1,
         }
     }
@@ -350,5 +353,5 @@ pub(crate) struct Inst {
     pub(crate) join: u32,
 }
 
-/// Stands for no instruction: the lanes do not reconverge before they exit.
+/// Means that there is no such instruction: the lanes do not reconverge before they exit.
 pub(crate) const NOWHERE: u32 = u32::MAX;

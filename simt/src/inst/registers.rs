@@ -11,7 +11,7 @@ pub(crate) enum Role {
     Copy,
     /// The value is stored.
     Stored,
-    /// The value is used in another way; the text completes "uses a variable ... as".
+    /// The value is used in another way; the text completes the sentence "uses a variable ... as".
     Use(&'static str),
 }
 
@@ -83,7 +83,7 @@ impl Op {
                 carry.src.into_iter().chain(carry.takes).for_each(|src| read(src, Role::Value));
                 [carry.dst, carry.leaves].into_iter().for_each(write);
             }
-            Op::Mbar(mbar) | Op::CopyArrive(Some(mbar)) => {
+            Op::Mbar(mbar) | Op::CopyArrive { mbar, .. } => {
                 read(mbar.addr.base, ADDRESS);
                 match &mbar.op {
                     MbarOp::Init { count: src }
@@ -129,7 +129,6 @@ impl Op {
             | Op::Branch(_)
             | Op::Exit
             | Op::Trap
-            | Op::CopyArrive(None)
             | Op::ClusterArrive
             | Op::ClusterWait
             | Op::Fence(..)

@@ -1,4 +1,4 @@
-//! A bit set that marks the bytes of memory that hold a value.
+//! A bit set that marks the initialized bytes of memory.
 
 /// A set of bytes, with one bit for each byte.
 #[derive(Debug, Clone, Default)]
@@ -36,14 +36,14 @@ impl Bits {
         self.0.get(word as usize).copied().unwrap_or(0)
     }
 
-    /// Sets the bits of `mask` in a 64-bit word. Does nothing beyond the end.
+    /// Sets the bits of `mask` in a 64-bit word. Has no effect beyond the end.
     pub(super) fn set_word(&mut self, word: u64, mask: u64) {
         if let Some(w) = self.0.get_mut(word as usize) {
             *w |= mask;
         }
     }
 
-    /// Creates a set with all bytes marked, for memory that is known to hold values.
+    /// Creates a set with all bytes marked, for memory that is known to be initialized.
     pub(super) fn full(bytes: u64) -> Bits {
         Bits(vec![u64::MAX; bytes.div_ceil(64) as usize])
     }

@@ -10,18 +10,18 @@ use crate::place;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Two unordered accesses to one address. At least one of them is a write, and at least one of
-    /// them is weak.
+    /// Two unordered accesses to the same address. At least one of the accesses is a write, and at
+    /// least one is weak.
     DataRace,
-    /// Two unordered volatile accesses to one address, at least one of them a write. PTX defines
-    /// the value of each access, but not their order.
+    /// Two unordered volatile accesses to the same address, at least one of which is a write. PTX
+    /// defines the value of each access, but not their order.
     UnorderedVolatile,
     /// A store of the same value to one address by several lanes in one instruction. The result
     /// does not depend on which lane stores last.
     SameValue,
     /// A read of memory that was never written.
-    Uninitialised,
-    /// A use of a variable that has no value in the thread that uses it.
+    Uninitialized,
+    /// A use of a variable that is uninitialized in the thread that uses it.
     Unset,
     /// An address that no live allocation, window or variable covers.
     OutOfBounds,
@@ -31,7 +31,7 @@ pub enum Fault {
     Misaligned,
     /// A store to read-only memory.
     ReadOnly,
-    /// A barrier that some lanes of a warp reach and others do not.
+    /// A barrier that some lanes of a warp reach but others do not.
     DivergentBarrier,
     /// A member mask that omits an executing lane, or that names a lane that never arrives.
     BadMask,
@@ -47,8 +47,8 @@ pub enum Fault {
     StaleRead,
     /// An access by the copy engine to memory that threads wrote, without a proxy fence in between.
     ProxyFence,
-    /// A return of threads before a barrier that other threads of their warp reach. This is a note,
-    /// because GPUs from sm_70 on allow it.
+    /// A return of threads before a barrier that other threads of their warp reach. This fault is
+    /// only a note, because GPUs from sm_70 on allow such a return.
     EarlyReturn,
     /// State that the previous launch changed and did not reset.
     LeftBehind,
@@ -61,7 +61,7 @@ impl Fault {
             Fault::DataRace => "data race",
             Fault::UnorderedVolatile => "unordered volatile pair",
             Fault::SameValue => "same value stored twice",
-            Fault::Uninitialised => "read of uninitialized memory",
+            Fault::Uninitialized => "read of uninitialized memory",
             Fault::Unset => "use of an uninitialized variable",
             Fault::OutOfBounds => "out of bounds",
             Fault::UseAfterFree => "use after free",
@@ -92,6 +92,8 @@ pub struct Site {
     pub line: u32,
     /// Line of the PTX.
     pub ptx_line: u32,
+    /// Names the line: of the source, of a file that it includes, or of the PTX.
+    pub at: String,
     /// The instruction, as written in the PTX.
     pub text: String,
     /// The kind of access: `write`, `volatile read`, `atomic write` and so on.
@@ -103,10 +105,6 @@ impl Site {
     fn who(&self, with_block: bool) -> String {
         let thread = place::thread(self.thread);
         if with_block { format!("{thread} of {}", place::block(self.block)) } else { thread }
-    }
-
-    pub(super) fn at(&self) -> String {
-        place::line(self.line, self.ptx_line)
     }
 
     /// Returns a verb for the access, in the third person and in the infinitive.
@@ -138,7 +136,7 @@ pub struct Finding {
     pub space: Option<Space>,
     /// Address of the first byte.
     pub address: u64,
-    /// The address as the source writes it, such as `` `shared[3]` ``.
+    /// The address in the notation of the source, such as `` `shared[3]` ``.
     pub place: String,
     /// The accesses: two for a race, the earlier one first.
     pub sites: Vec<Site>,
@@ -156,6 +154,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Returns whether the results are right in spite of the fault.
+    pub fn is_harmless(&self) -> bool {
+        self.fault == Fault::SameValue
+    }
+
     /// Describes the fault and its cure in one sentence.
     pub fn sentence(&self) -> String {
         let what = match self.sites.as_slice() {
@@ -164,44 +167,41 @@ impl Finding {
                  {} in the same launch",
                 read.who(read.block != write.block),
                 self.place,
-                read.at(),
+                read.at,
                 write.who(read.block != write.block),
-                write.at()
+                write.at
             ),
             [write, copy] if self.fault == Fault::ProxyFence => format!(
                 "{} starts a copy of {} at {}, which {} wrote at {}, but no proxy fence makes the \
                  write visible to the copy engine",
                 copy.who(false),
                 self.place,
-                copy.at(),
+                copy.at,
                 write.who(false),
-                write.at()
+                write.at
             ),
             [a, b] => {
                 let apart = a.block != b.block;
                 let ((_, may), (does, _)) = (a.verbs(), b.verbs());
-                let there = if a.at() == b.at() {
-                    "at the same line".into()
-                } else {
-                    format!("at {}", a.at())
-                };
+                let there =
+                    if a.at == b.at { "at the same line".into() } else { format!("at {}", a.at) };
                 format!(
                     "{} {does} {} at {} while {} may still {may} it {there}",
                     b.who(apart),
                     self.place,
-                    b.at(),
+                    b.at,
                     a.who(apart)
                 )
             }
-            [one] if self.fault == Fault::Uninitialised => format!(
+            [one] if self.fault == Fault::Uninitialized => format!(
                 "{} {} {} at {}, which was never written",
                 one.who(self.space == Some(Space::Global)),
                 one.verbs().0,
                 self.place,
-                one.at()
+                one.at
             ),
             [one] if self.fault == Fault::BadLane => {
-                format!("{} at {}: {}", one.who(false), one.at(), self.detail)
+                format!("{} at {}: {}", one.who(false), one.at, self.detail)
             }
             _ => self.detail.clone(),
         };
@@ -220,7 +220,8 @@ impl Finding {
         }
         if self.places > 1 {
             let _ = write!(out, "; {} places", self.places);
-            let lines: BTreeSet<u32> = self.lines.iter().flatten().copied().collect();
+            let lines: BTreeSet<u32> =
+                self.lines.iter().flatten().copied().filter(|line| *line != 0).collect();
             if lines.len() > self.sites.len() {
                 let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
                 let _ = write!(out, " at lines {}", lines.join(", "));

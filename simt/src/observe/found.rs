@@ -1,5 +1,5 @@
-//! The findings of a check. Each fault is listed once, even if several launches, blocks or
-//! instructions of the same lines show it.
+//! The findings of a check. Each fault is listed once, even if it occurs in several launches, in
+//! several blocks, or at several instructions of one source line.
 
 use rustc_hash::FxHashMap;
 
@@ -25,13 +25,15 @@ impl Key {
     }
 }
 
-/// Ranks: the fix is a warp barrier, a block barrier, or neither.
+/// Ranks: the fix is a warp barrier, a block barrier, one warp instead of several, or another
+/// change.
 pub(super) const WARP: u8 = 1;
 pub(super) const BLOCK: u8 = 2;
-pub(super) const BEYOND: u8 = 3;
+pub(super) const ONE_WARP: u8 = 3;
+pub(super) const BEYOND: u8 = 4;
 
 /// The properties that identify a fault for the reader: entry, class, array and fix. Lines are not
-/// included, because one missing barrier causes faults at many lines.
+/// included, because one missing barrier causes faults on many lines.
 type Same = (String, Fault, String, String);
 
 /// Findings, in the order of detection.
@@ -45,7 +47,8 @@ pub(super) struct Found {
     /// The same keys in the order of detection, for merging forks.
     keys: Vec<(Key, usize)>,
     same: FxHashMap<Same, usize>,
-    /// Names of the entries so far, index of the current entry, and number of its launch.
+    /// The names of the entries so far, the index of the current entry, and the number of its
+    /// launch.
     entries: Vec<String>,
     entry: usize,
     launch: u64,
@@ -56,7 +59,8 @@ impl Found {
         &self.findings
     }
 
-    /// Starts a launch. Instructions of different entries are distinct.
+    /// Starts a launch. Instructions of different entries are distinct, even if their indices are
+    /// equal.
     pub(super) fn begin(&mut self, entry: &str, launch: u64) {
         self.launch = launch;
         self.entry = self.entries.iter().position(|e| e == entry).unwrap_or_else(|| {
@@ -70,8 +74,8 @@ impl Found {
         Found { entry: self.entry, launch: self.launch, ..Found::default() }
     }
 
-    /// Records a fault that occurred in `times` lanes. If it is the first with this key, `finding`
-    /// builds the example.
+    /// Records a fault that occurred in `times` lanes. If the fault is the first with this key,
+    /// `finding` builds the example.
     pub(super) fn add(&mut self, key: Key, times: u64, finding: impl FnOnce() -> Finding) {
         match self.seen.get(&(self.entry, key)) {
             Some(&i) => self.again(i, times),
@@ -99,8 +103,9 @@ impl Found {
         self.keys.push((key, i));
     }
 
-    /// Adds a finding to the one that is listed for the same fault, or lists it if there is none.
-    /// If the new one has a higher rank, it becomes the example. Returns its index.
+    /// Merges a finding with the one that is listed for the same fault; if none is listed, lists
+    /// the finding. If the new finding has a higher rank, it becomes the example. Returns its
+    /// index.
     fn book(&mut self, finding: Finding, rank: u8) -> usize {
         let same = same(&finding, rank);
         let Some(&i) = self.same.get(&same) else {
@@ -129,8 +134,8 @@ impl Found {
         (0..=BEYOND).all(|rank| !self.seen.contains_key(&(self.entry, Key { rank, ..*key })))
     }
 
-    /// Drops stores of the same value by instructions that also store different ones: which pairs are the same depends on
-    /// the order of the run.
+    /// Drops stores of the same value by instructions that also store different values, because the
+    /// order of the run determines which pairs of values are the same.
     pub(super) fn overrule(&mut self) {
         let raced = |entry: usize, key: &Key| {
             (0..=BEYOND).any(|rank| {
@@ -184,6 +189,7 @@ impl Found {
             thread: trap.thread,
             line: trap.line,
             ptx_line: trap.ptx_line,
+            at: trap.at.clone(),
             text: trap.text.clone(),
             what,
         };
@@ -207,10 +213,10 @@ impl Found {
 }
 
 fn same(finding: &Finding, rank: u8) -> Same {
-    // All elements of an array count as one place.
+    // All elements of an array count as the same place.
     let array = finding.place.replace(|c: char| c.is_ascii_digit(), "");
     let mending = match rank {
-        WARP | BLOCK => "a barrier",
+        WARP | BLOCK | ONE_WARP => "a barrier",
         _ if finding.sites.len() == 2 => finding.cure.as_str(),
         _ => finding.detail.as_str(),
     };

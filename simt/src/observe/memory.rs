@@ -1,8 +1,8 @@
 //! The memory check: reads of bytes that were never written, and traps at invalid addresses.
 //!
 //! An access that is out of bounds, misaligned or in freed memory already stops the kernel. This
-//! observer turns the trap into a finding. It also finds reads of bytes that were never written,
-//! which the interpreter itself does not check.
+//! observer turns the trap into a finding. The check also finds reads of bytes that were never
+//! written, which the interpreter itself does not check.
 
 use rustc_hash::FxHashMap;
 use std::mem;
@@ -12,10 +12,9 @@ use std::sync::Arc;
 use super::bits::{Bits, for_words};
 use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
+use super::parts::Parts;
 use super::scene::Scene;
-use crate::observer::{
-    Access, AccessKind, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space,
-};
+use crate::observer::{Access, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space};
 use crate::{Trap, TrapKind};
 
 /// Finds reads of uninitialized global, shared and local memory, byte by byte.
@@ -25,7 +24,7 @@ pub struct Memory {
     scene: Option<Arc<Scene>>,
     /// Bytes written before this launch, by allocation. Forks share them.
     known: Arc<Vec<Written>>,
-    /// Bytes that this launch wrote: one bit per byte, by 64-byte line.
+    /// Bytes that this launch wrote: one bit per byte, for each 64-byte line.
     fresh: FxHashMap<u64, u64>,
     /// Written bytes of shared memory, for each running block.
     blocks: FxHashMap<u64, Bits>,
@@ -34,17 +33,17 @@ pub struct Memory {
     shared: u32,
     /// Written bytes of local memory, for each running block, thread by thread.
     locals: FxHashMap<u64, Bits>,
-    /// Bytes of the last load that have no value and are only copied: for each lane, a bit for each
-    /// byte.
+    /// Uninitialized bytes of the last load that are only copied, with a bit for each byte of each
+    /// lane.
     missing: Option<Box<[u64; 32]>>,
 }
 
-/// The bytes of an allocation that hold a value.
+/// The initialized bytes of an allocation.
 #[derive(Debug, Clone)]
 struct Written {
     base: u64,
     bytes: u64,
-    /// `None` if all bytes hold a value.
+    /// `None` if all bytes are initialized.
     bits: Option<Bits>,
 }
 
@@ -61,7 +60,7 @@ impl Memory {
 
     /// Returns the parts of a range of global memory that have not been written since they were
     /// allocated or [forgotten](crate::Gpu::forget). Only writes by the host and by launches that
-    /// have ended count.
+    /// have ended are taken into account.
     ///
     /// To include the operations of the host since the last launch, first call
     /// [`Gpu::report_host_events`](crate::Gpu::report_host_events).
@@ -91,7 +90,7 @@ impl Memory {
 
     fn find(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, what: &'static str) {
         let Some(scene) = &self.scene else { return };
-        let key = Key::new(Fault::Uninitialised, Some(space), at.pc);
+        let key = Key::new(Fault::Uninitialized, Some(space), at.pc);
         self.found.add(key, 1, || {
             let width = scene.width(at.pc);
             let element = address - address % u64::from(width);
@@ -112,7 +111,7 @@ impl Memory {
                 }
                 .into(),
                 ..scene.finding(
-                    Fault::Uninitialised,
+                    Fault::Uninitialized,
                     vec![scene.site(at.block.index, at.linear(lane), at.pc, what)],
                 )
             }
@@ -162,7 +161,7 @@ impl Memory {
         }
     }
 
-    /// Adds the writes of this launch to the bytes that hold a value before the next one.
+    /// Adds the writes of this launch to the bytes that are initialized before the next launch.
     fn settle(&mut self) {
         let fresh = mem::take(&mut self.fresh);
         if fresh.is_empty() {
@@ -205,36 +204,27 @@ impl Memory {
             bits.set(offset, bytes);
         }
         if let Some(byte) = missing {
-            if copies(at) {
-                let bits = self.block(block);
-                let clear = clear_bytes(bytes, |i| bits.first_clear(offset + i, 1).is_some());
-                self.copied(lane, clear);
-                return;
+            let bits = self.block(block);
+            let clear = |byte| bits.first_clear(byte, 1).is_some();
+            let parts = Parts::of(at, byte, offset..offset + bytes, &clear);
+            if let Some(byte) = self.carry(lane, parts) {
+                // Each byte is reported once, so it counts as written from here on.
+                self.block(block).set(byte, 1);
+                self.find(at, lane, Space::Shared, byte, "read");
             }
-            // Each byte is reported once, so it counts as written from here on.
-            self.block(block).set(byte, 1);
-            self.find(at, lane, Space::Shared, byte, "read");
         }
     }
 
-    /// Records the bytes without a value in a lane's load. Because the load is only copied, the
-    /// copy passes them on and nothing is reported.
+    /// Records the uninitialized bytes that a lane's load only copies: the copy passes them on, and
+    /// nothing is reported. Returns the first byte that is used in another way.
     #[cold]
-    fn copied(&mut self, lane: u32, bytes: u64) {
-        self.missing.get_or_insert_with(|| Box::new([0; 32]))[lane as usize & 31] = bytes;
+    fn carry(&mut self, lane: u32, parts: Parts) -> Option<u64> {
+        if parts.copied != 0 {
+            let missing = self.missing.get_or_insert_with(|| Box::new([0; 32]));
+            missing[lane as usize & 31] = parts.copied;
+        }
+        parts.used
     }
-}
-
-/// Returns whether an instruction is a load whose result is only copied.
-#[cold]
-fn copies(at: &At<'_>) -> bool {
-    at.kernel.flow().is_some_and(|flow| flow.copied[at.pc as usize])
-}
-
-/// Returns a mask with a bit for each byte, up to 64, for which `is_clear` holds.
-#[cold]
-fn clear_bytes(bytes: u64, is_clear: impl Fn(u64) -> bool) -> u64 {
-    (0..bytes.min(64)).fold(0, |all, i| all | u64::from(is_clear(i)) << i)
 }
 
 impl Memory {
@@ -250,16 +240,18 @@ impl Memory {
             let offset = access.addrs[lane as usize];
             let from = u64::from(at.linear(lane)) * room + offset;
             let missing = all.first_clear(from, bytes).filter(|_| access.kind.reads());
-            if missing.is_some() && copies(at) {
-                let clear = clear_bytes(bytes, |i| all.first_clear(from + i, 1).is_some());
-                self.copied(lane, clear);
-                continue;
-            }
-            if access.kind.writes() || missing.is_some() {
+            if access.kind.writes() {
                 all.set(from, bytes);
             }
             if let Some(byte) = missing {
-                self.find(at, lane, Space::Local, byte - (from - offset), "read");
+                let clear = |byte| all.first_clear(byte, 1).is_some();
+                let parts = Parts::of(at, byte, from..from + bytes, &clear);
+                if parts.used.is_some() {
+                    all.set(from, bytes);
+                }
+                if let Some(byte) = self.carry(lane, parts) {
+                    self.find(at, lane, Space::Local, byte - (from - offset), "read");
+                }
             }
         }
     }
@@ -305,7 +297,7 @@ impl Observer for Memory {
             }
             HostEvent::Forget { base, bytes, of } => {
                 let at = known.partition_point(|w| w.base < of.base);
-                // An allocation that was never reported has counted as written so far.
+                // Before this event, an unreported allocation counted as written.
                 if known.get(at).is_none_or(|w| w.base != of.base) {
                     known.insert(at, Written { base: of.base, bytes: of.bytes, bits: None });
                 }
@@ -341,7 +333,8 @@ impl Observer for Memory {
     }
 
     fn block_end(&mut self, _: &LaunchInfo<'_>, block: &Block) {
-        // A later access by another block of the cluster is an error anyway.
+        // Other blocks of the cluster cannot access this memory later, because such an access is an
+        // error.
         self.blocks.remove(&block.index);
         self.locals.remove(&block.index);
     }
@@ -370,12 +363,9 @@ impl Observer for Memory {
                 for lane in lanes(access.mask) {
                     let address = access.addrs[lane as usize];
                     if reads && let Some(byte) = self.first_unwritten(address, bytes) {
-                        if access.kind == AccessKind::Load && copies(at) {
-                            let clear = clear_bytes(bytes, |i| {
-                                self.first_unwritten(address + i, 1).is_some()
-                            });
-                            self.copied(lane, clear);
-                        } else {
+                        let clear = |byte| self.first_unwritten(byte, 1).is_some();
+                        let parts = Parts::of(at, byte, address..address + bytes, &clear);
+                        if let Some(byte) = self.carry(lane, parts) {
                             self.find(at, lane, Space::Global, byte, "read");
                         }
                     }
@@ -430,7 +420,7 @@ impl Observer for Memory {
         self.found.add(key, lanes.count_ones().into(), || {
             let site = scene.site(at.block.index, at.linear(lanes.trailing_zeros()), at.pc, "use");
             let who = crate::place::thread(site.thread);
-            let line = site.at();
+            let line = &site.at;
             let does = match what {
                 "" => format!("stores an uninitialized variable at {line}"),
                 _ => format!("uses an uninitialized variable as {what} at {line}"),

@@ -4,6 +4,7 @@ mod bits;
 mod finding;
 mod found;
 mod memory;
+mod parts;
 mod prints;
 mod races;
 mod scene;

@@ -1,4 +1,4 @@
-//! The properties of the current launch that reports need.
+//! Properties of the current launch for use in reports.
 
 use super::finding::{Fault, Finding, Site};
 use crate::kernel::Kernel;
@@ -6,7 +6,7 @@ use crate::model::Space;
 use crate::observer::{Block, Buffer, LaunchInfo, thread_of};
 use crate::place::Places;
 
-/// The properties of the current launch that reports need, copied so that they outlive the launch.
+/// Properties of the current launch for use in reports, copied so that they outlive the launch.
 #[derive(Debug, Clone)]
 pub(super) struct Scene {
     pub(super) kernel: Kernel,
@@ -36,7 +36,7 @@ impl Scene {
         }
     }
 
-    /// Returns the linear index in the grid of the block with the given rank in the cluster of
+    /// Returns the linear grid index of the block that has the given rank in the cluster of
     /// `block`.
     pub(super) fn peer(&self, block: &Block, rank: u32) -> u64 {
         let [cx, cy, _] = self.cluster.map(|c| c.max(1));
@@ -55,20 +55,21 @@ impl Scene {
             thread: thread_of(self.block, linear),
             line: self.kernel.line(pc),
             ptx_line: self.kernel.ptx_line(pc),
+            at: self.kernel.place(pc),
             text: self.kernel.text(pc).to_owned(),
             what,
         }
     }
 
-    /// Names an address as the source would write it.
+    /// Names an address in the notation of the source.
     pub(super) fn place(&self, space: Space, address: u64, width: u32) -> String {
         let places = Places { kernel: &self.kernel, params: &self.params };
         let buffer = self.buffers.iter().find(|b| address.wrapping_sub(b.base) < b.bytes.max(1));
         places.name(space, address, width, buffer.copied())
     }
 
-    /// Returns whether an address lies in the system's shared memory. Races there are not reported,
-    /// because CUDA's headers use this memory correctly.
+    /// Returns whether an address lies in the system's shared memory. Races in this memory are not
+    /// reported, because CUDA's headers use it correctly.
     pub(super) fn is_reserved(&self, space: Space, address: u64) -> bool {
         space == Space::Shared
             && self.kernel.reserved

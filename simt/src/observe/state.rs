@@ -3,8 +3,8 @@
 //!
 //! If a ticket counter is not reset, the first launch is correct and every later one is wrong.
 //! State that a launch leaves behind is not a fault in itself, because a counter may be meant to
-//! continue. It explains why a second sum differs from the first, so this observer is used only if
-//! the sums differ.
+//! continue. However, it explains why a second sum differs from the first, so this observer is used
+//! only if the sums differ.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ impl State {
         self.found.findings()
     }
 
-    /// Handles the first atomic of this launch at an address. If it finds a different value than in
-    /// the previous launch of the same kernel, records a finding.
+    /// Handles the first atomic of this launch at an address. If the atomic finds a different value
+    /// from the one in the previous launch of the same kernel, records a finding.
     fn meet(&mut self, at: &At<'_>, lane: u32, address: u64, bytes: u64, value: u64) {
         let (Some(scene), launch) = (&self.scene, self.launch) else { return };
         let entry = at.kernel.name().to_owned();
@@ -62,7 +62,7 @@ impl State {
             let detail = format!(
                 "{place} is {value} for the first atomic of launch {launch}, at {}, but was {} \
                  for that of launch {}",
-                crate::place::line(at.line(), at.ptx_line()),
+                at.kernel.place(at.pc),
                 before.value,
                 before.launch
             );
@@ -71,8 +71,7 @@ impl State {
                 address,
                 place,
                 detail,
-                cure: "let the last block of a launch reset it, as `atomicInc` does by itself"
-                    .into(),
+                cure: "let the last block of a launch reset it, as `atomicInc` does".into(),
                 ..scene.finding(
                     Fault::LeftBehind,
                     vec![scene.site(at.block.index, at.linear(lane), at.pc, "atomic write")],
@@ -83,7 +82,7 @@ impl State {
 }
 
 impl Observer for State {
-    /// Creates an empty observer. It receives no atomics, because all blocks of a kernel with
+    /// Creates an empty observer, which receives no atomics, because all blocks of a kernel with
     /// atomics report to one observer.
     fn fork(&self) -> State {
         State::default()
@@ -92,7 +91,7 @@ impl Observer for State {
     fn merge(&mut self, _: State) {}
 
     fn host(&mut self, event: HostEvent) {
-        // A write by the host resets the state on purpose.
+        // A write by the host resets the state intentionally.
         let (from, bytes) = match event {
             HostEvent::Alloc { base, bytes, .. }
             | HostEvent::Free { base, bytes, .. }
@@ -111,7 +110,7 @@ impl Observer for State {
     }
 
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
-        // A reduction returns no value, so no result depends on the old value.
+        // A `red` instruction returns no value, so no result depends on the old value.
         if access.kind != AccessKind::Atomic || access.space != Space::Global {
             return;
         }

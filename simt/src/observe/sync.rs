@@ -18,7 +18,7 @@ use crate::{Trap, TrapKind};
 pub struct Sync {
     found: Found,
     scene: Option<Arc<Scene>>,
-    /// Operations that the simulated GPU allows, but not every GPU does.
+    /// Operations that the simulated GPU allows but some other GPUs do not.
     notes: Found,
 }
 
@@ -33,7 +33,7 @@ impl Sync {
         self.found.findings()
     }
 
-    /// Notes on portability. None of them is an error on the simulated GPU.
+    /// Notes on portability, none of which is an error on the simulated GPU.
     pub fn notes(&self) -> &[Finding] {
         self.notes.findings()
     }
@@ -75,7 +75,7 @@ impl Observer for Sync {
                      barrier waits only for threads that have not exited{old}",
                     crate::place::count(exited.count_ones().into(), "thread"),
                     at.warp,
-                    site.at()
+                    site.at
                 ),
                 ..scene.finding(Fault::EarlyReturn, vec![site])
             }
@@ -106,9 +106,9 @@ impl Observer for Sync {
             let mut others = Vec::new();
             if let Some(pc) = parted.other {
                 let other = scene.site(at.block.index, at.linear(lane), pc, "wait");
-                let same = other.at() == site.at();
+                let same = other.at == site.at;
                 let there =
-                    if same { "at the same line".into() } else { format!("at {}", other.at()) };
+                    if same { "at the same line".into() } else { format!("at {}", other.at) };
                 others.push(format!("{} reach another one {there}", count(parted.elsewhere)));
             }
             let exited = count(parted.members & !at.mask & !parted.elsewhere);
@@ -118,10 +118,10 @@ impl Observer for Sync {
             Finding {
                 detail: format!(
                     "{} of the {} lanes in the mask of the `__syncwarp()` at {} reach it, and {}: \
-                     PTX for {} requires all of them to converge there (sm_70 does not)",
+                     PTX for {} requires all of them to converge there (PTX for sm_70 does not)",
                     count(at.mask),
                     count(parted.members),
-                    site.at(),
+                    site.at,
                     others.join(", and "),
                     scene.kernel.target()
                 ),

@@ -1,7 +1,7 @@
 //! The trace, which shows the banks that each lane accesses in each round. The book's figures use
 //! it.
 //!
-//! It records every access of a few blocks, as plain data and as JSON.
+//! The trace records every access of a few blocks, as plain data and as JSON.
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,7 @@ use crate::observer::{
 /// Records the first blocks of each launch, instruction by instruction.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trace {
-    /// Number of blocks to record per launch, from the first.
+    /// Number of blocks to record per launch, starting with the first.
     #[serde(skip)]
     limit: u64,
     /// Whether asynchronous copies are recorded.
@@ -56,7 +56,7 @@ pub struct TraceRound {
 pub struct TraceEvent {
     /// The event: `load`, `store`, `atomic`, `barrier`, `warp barrier`, `cluster barrier`,
     /// `shuffle`, `vote`, `match`, `redux`, `elect` or `activemask`; on request also `copy`, a bulk copy
-    /// to shared memory, and `async copy`, one of a lane.
+    /// to shared memory, and `async copy`, an asynchronous copy by one lane.
     pub what: &'static str,
     /// The space: `shared` or `global`.
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -237,7 +237,8 @@ fn list(mask: u32) -> Vec<u32> {
 }
 
 /// Returns the number of wavefronts over the 32 banks, and the number beyond the minimum. A group
-/// of lanes accesses at most 128 bytes. It takes one wavefront for each word of its busiest bank.
+/// of lanes accesses at most 128 bytes. An access takes one wavefront for each word in its busiest
+/// bank.
 fn wavefronts(access: &Access<'_>) -> (u32, u32) {
     let words = access.bytes().div_ceil(4).max(1);
     let group = 32 / words.min(8);

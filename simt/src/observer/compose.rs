@@ -70,6 +70,9 @@ macro_rules! tuple {
             fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {
                 $(self.$n.copy_group(at, group);)+
             }
+            fn copy_arrive(&mut self, at: &At<'_>, lane: u32, mbarrier: u64) {
+                $(self.$n.copy_arrive(at, lane, mbarrier);)+
+            }
             fn proxy_fence(&mut self, at: &At<'_>) {
                 $(self.$n.proxy_fence(at);)+
             }
@@ -174,6 +177,9 @@ impl<O: Observer> Observer for Option<O> {
     }
     fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {
         self.iter_mut().for_each(|o| o.copy_group(at, group));
+    }
+    fn copy_arrive(&mut self, at: &At<'_>, lane: u32, mbarrier: u64) {
+        self.iter_mut().for_each(|o| o.copy_arrive(at, lane, mbarrier));
     }
     fn proxy_fence(&mut self, at: &At<'_>) {
         self.iter_mut().for_each(|o| o.proxy_fence(at));

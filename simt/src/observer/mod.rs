@@ -1,11 +1,12 @@
-//! The events of a kernel. Counters, checks and traces observe them.
+//! The events of a kernel. Counters, checks and traces observe these events.
 //!
 //! The interpreter is generic over its observer, so a hook that is not implemented costs nothing.
-//! Blocks run in parallel: each run of consecutive blocks reports to a [`fork`](Observer::fork),
+//! Blocks run in parallel: each group of consecutive blocks reports to a [`fork`](Observer::fork),
 //! and the forks are [merged](Observer::merge) in block order, so the outcome does not depend on
-//! the number of threads. Kernels whose blocks may communicate (atomics, volatile or
-//! ordered accesses, fences, clusters) run on one thread and report to one observer. The events of
-//! their blocks may interleave, so an observer must keep the state of a block by [`Block::index`].
+//! the number of threads. Kernels whose blocks may communicate (atomics, volatile or ordered
+//! accesses, fences, clusters) run on one thread and report to one observer. The events of such a
+//! kernel's blocks may interleave, so an observer must keep its state per block, keyed by
+//! [`Block::index`].
 
 mod compose;
 mod stored;
@@ -51,7 +52,7 @@ impl LaunchInfo<'_> {
         self.threads().div_ceil(32)
     }
 
-    /// The system's shared memory, which follows the block's on GPUs since sm_80.
+    /// The system's shared memory, which follows the block's own shared memory on sm_80 and later.
     pub(crate) fn reserved(&self) -> Range<u32> {
         let from = self.shared.next_multiple_of(128);
         from..from + (1 << 10)
@@ -76,9 +77,9 @@ pub struct Block {
     pub index: u64,
     /// Index in the grid.
     pub id: [u32; 3],
-    /// Linear index of its cluster.
+    /// Linear index of the block's cluster.
     pub cluster: u64,
-    /// Its rank in the cluster.
+    /// The rank of the block in its cluster.
     pub rank: u32,
     /// Block barriers that have completed in the block: the index of its current round.
     pub round: u32,
@@ -97,7 +98,7 @@ pub struct At<'a> {
     pub warp: u32,
     /// Index of the instruction in the kernel.
     pub pc: u32,
-    /// Lanes that execute it: those whose guard holds.
+    /// Lanes that execute the instruction: those whose guard holds.
     pub mask: u32,
 }
 
@@ -117,12 +118,12 @@ impl At<'_> {
         self.kernel.text(self.pc)
     }
 
-    /// Linear thread index in the block of a lane of this warp.
+    /// Linear thread index, within the block, of one lane of this warp.
     pub fn linear(&self, lane: u32) -> u32 {
         self.warp * 32 + lane
     }
 
-    /// Thread index in the block of a lane of this warp.
+    /// Thread index, within the block, of one lane of this warp.
     pub fn thread(&self, lane: u32) -> [u32; 3] {
         thread_of(self.shape, self.linear(lane))
     }
@@ -150,7 +151,7 @@ pub struct Access<'a> {
     pub order: Order,
     /// The scope of a strong access.
     pub scope: Scope,
-    /// Lanes that take part: never 0.
+    /// The mask of the lanes that take part, which is never 0.
     pub mask: u32,
     /// Lanes of `mask` that write: none for a load, and none whose compare-and-swap fails.
     pub wrote: u32,
@@ -158,11 +159,11 @@ pub struct Access<'a> {
     pub stored: Stored<'a>,
     /// The values that an atomic finds, lane by lane; unknown for other accesses.
     pub found: Stored<'a>,
-    /// Compares what a store writes.
+    /// Compares the values that a store writes.
     pub same: Same<'a>,
-    /// Address of the first byte for each lane that takes part; undefined for other lanes.
+    /// Address of the first byte for each lane that takes part; unspecified for other lanes.
     pub addrs: &'a [u64; 32],
-    /// Allocation of the first lane that takes part, in global space.
+    /// In global space, the allocation that the first participating lane accesses.
     pub alloc: Option<u32>,
 }
 
@@ -199,7 +200,7 @@ pub struct Copy {
     pub read: u32,
     /// Shared address of the `mbarrier` that counts the bytes.
     pub mbarrier: Option<u64>,
-    /// Whether it is a `cp.async.bulk`.
+    /// Whether the copy is a `cp.async.bulk`.
     pub bulk: bool,
 }
 
@@ -225,11 +226,11 @@ pub struct Arrive {
     pub mask: u32,
     /// Lanes that must meet: the member mask of a warp barrier, otherwise the warp's live lanes.
     pub members: u32,
-    /// Number of threads that must meet, if the instruction names it.
+    /// Number of threads that must meet, if the instruction gives this number.
     pub count: Option<u32>,
     /// Whether the lanes continue without waiting (`arrive`).
     pub arrive_only: bool,
-    /// Whether all lanes of the warp must execute it together.
+    /// Whether all lanes of the warp must execute the barrier together.
     pub aligned: bool,
 }
 
@@ -278,19 +279,20 @@ pub enum Collective {
 /// An operation on an `mbarrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MbarrierOp {
-    /// An initialization for this many arrivals per phase.
+    /// An initialization that requires this many arrivals per phase.
     Init(u32),
     /// An invalidation.
     Invalidate,
     /// This many arrivals.
     Arrive(u32),
-    /// The expectation of this many more bytes.
+    /// An increase of the number of expected bytes by this amount.
     ExpectTx(u32),
-    /// The arrival of this many bytes.
+    /// An arrival of this many bytes.
     CompleteTx(u32),
     /// A test or wait that fails.
     TestFails,
-    /// A test or wait that finds its phase complete: the lanes see the accesses before that phase.
+    /// A test or wait that finds its phase complete, so the lanes see the accesses before the end
+    /// of that phase.
     TestPasses,
 }
 
@@ -303,9 +305,9 @@ pub struct Mbarrier {
     pub addr: u64,
     /// Lanes that perform it.
     pub mask: u32,
-    /// Its phase, counted from 0 at `init`; for a test, the phase that it queries.
+    /// The phase of the object, counted from 0 at `init`; for a test, the phase that it queries.
     pub phase: u64,
-    /// Whether it completes that phase.
+    /// Whether the operation completes that phase.
     pub completes: bool,
     /// Memory order.
     pub order: Order,
@@ -347,7 +349,7 @@ pub enum HostEvent {
         base: u64,
         /// Bytes.
         bytes: u64,
-        /// The allocation that contains it.
+        /// The allocation that contains the address.
         of: Buffer,
     },
     /// A copy from the device.
@@ -361,8 +363,8 @@ pub enum HostEvent {
 
 /// Receives the events of a kernel. Every hook does nothing by default.
 ///
-/// An observer that starts between two launches has missed earlier writes. It should treat memory
-/// as initialized if it did not receive the [`HostEvent::Alloc`] of that memory.
+/// An observer that starts between two launches has missed earlier writes. Such an observer should
+/// treat memory as initialized if it did not receive the [`HostEvent::Alloc`] of that memory.
 #[allow(unused_variables)]
 pub trait Observer: Send + Sized {
     /// Creates an empty observer for a range of blocks of the same launch. Called after
@@ -372,13 +374,13 @@ pub trait Observer: Send + Sized {
     /// Merges the results of a fork. Forks are merged in block order.
     fn merge(&mut self, fork: Self);
 
-    /// The host accessed global memory. This is reported before the next launch.
+    /// The host accessed global memory. The event is reported before the next launch.
     fn host(&mut self, event: HostEvent) {}
 
     /// A launch begins.
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {}
 
-    /// A launch ended. This is not called after a trap.
+    /// A launch ended. This hook is not called after a trap.
     fn launch_end(&mut self, launch: &LaunchInfo<'_>) {}
 
     /// A block begins.
@@ -392,7 +394,8 @@ pub trait Observer: Send + Sized {
     #[inline]
     fn inst(&mut self, at: &At<'_>) {}
 
-    /// A guarded branch: `taken` lanes jump, `not_taken` fall through. It diverges if neither is 0.
+    /// A guarded branch: `taken` lanes jump, `not_taken` fall through. The branch diverges if
+    /// neither mask is 0.
     #[inline]
     fn branch(&mut self, at: &At<'_>, taken: u32, not_taken: u32) {}
 
@@ -400,23 +403,25 @@ pub trait Observer: Send + Sized {
     #[inline]
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {}
 
-    /// Returns whether to track registers without a value.
+    /// Returns whether to track uninitialized registers.
     fn tracks(&self) -> bool {
         false
     }
 
-    /// The bytes of the last load that have no value and are only copied: for each lane, a bit for
-    /// each byte from its address on. Called once per load, if it [tracks](Observer::tracks).
+    /// The uninitialized bytes of the last load that are only copied. Each lane has a mask with one
+    /// bit per byte, starting at its address. Called once per load, if the observer
+    /// [tracks](Observer::tracks).
     #[inline]
     fn missing(&mut self) -> Option<Box<[u64; 32]>> {
         None
     }
 
-    /// The last store wrote bytes without a value: `bytes` has a bit for each byte at `address`.
+    /// The last store wrote uninitialized bytes: `bytes` has a bit for each byte, starting at
+    /// `address`.
     fn carried(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, bytes: u8) {}
 
-    /// `lanes` use a variable without a value as `what`: an address, a condition and so on;
-    /// `what` is empty if they store it.
+    /// `lanes` read an uninitialized variable; `what` states the use of the variable (an address, a
+    /// condition and so on), and is empty if the variable is stored.
     fn unset(&mut self, at: &At<'_>, lanes: u32, what: &'static str) {}
 
     /// An asynchronous copy begins.
@@ -424,6 +429,9 @@ pub trait Observer: Send + Sized {
 
     /// Threads commit copies to a group, or wait for groups.
     fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {}
+
+    /// An `mbarrier` will count a lane's copies, whether or not the lane waits for them.
+    fn copy_arrive(&mut self, at: &At<'_>, lane: u32, mbarrier: u64) {}
 
     /// Lanes execute a fence between ordinary accesses and those of the copy engine.
     fn proxy_fence(&mut self, at: &At<'_>) {}
@@ -434,28 +442,30 @@ pub trait Observer: Send + Sized {
     /// A barrier opens.
     fn complete(&mut self, complete: &Complete<'_>) {}
 
-    /// Lanes of `members` exchange values. This is reported once for each instruction that took
-    /// part, with its lanes in `at.mask`.
+    /// Lanes of `members` exchange values. The event is reported once for each instruction that
+    /// took part, with its lanes in `at.mask`.
     #[inline]
     fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {}
 
     /// `lanes` of a shuffle read a lane that does not take part: their results are undefined.
     fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {}
 
-    /// A warp barrier opens although its members are not all at one instruction. PTX for this
-    /// target requires that they are.
+    /// A warp barrier opens although its members are not all at the same instruction, which PTX for
+    /// this target forbids.
     fn parted(&mut self, at: &At<'_>, parted: &Parted) {}
 
     /// Lanes reach the wait of a cluster barrier, at which they arrived earlier.
     fn cluster_wait(&mut self, at: &At<'_>) {}
 
-    /// A block barrier opens after `exited` lanes of the warp returned. Portable from sm_70 on.
+    /// A block barrier opens after the lanes `exited` of the warp have returned. Portable from
+    /// sm_70 on.
     fn returned_early(&mut self, at: &At<'_>, exited: u32) {}
 
     /// Lanes execute a fence.
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {}
 
-    /// Lanes operate on an `mbarrier`. When bytes of a bulk copy arrive, `at` is the copy.
+    /// Lanes perform an operation on an `mbarrier`. When bytes of a bulk copy arrive, `at` is the
+    /// copy.
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {}
 
     /// A thread prints.

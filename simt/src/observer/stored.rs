@@ -5,7 +5,7 @@ use std::fmt;
 /// The values that the lanes of a warp store.
 #[derive(Debug, Clone, Copy)]
 pub enum Stored<'a> {
-    /// Not recorded: several elements, or the operands of an atomic.
+    /// Values that are not recorded: several elements per lane, or the operands of an atomic.
     Unknown,
     /// The same value for all lanes.
     Same,
@@ -34,7 +34,8 @@ pub struct Same<'a>(pub(crate) Option<Compare<'a>>);
 pub(crate) type Compare<'a> = &'a dyn Fn(u32, Option<u32>) -> bool;
 
 impl Same<'_> {
-    /// Whether a lane is known to store what `other` stores, or what memory has.
+    /// Whether a lane is known to store the value that `other` stores, or the value that memory
+    /// already has.
     pub fn holds(&self, lane: u32, other: Option<u32>) -> bool {
         self.0.is_some_and(|same| same(lane, other))
     }

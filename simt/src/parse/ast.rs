@@ -6,6 +6,8 @@ use crate::ParseError;
 #[derive(Debug, Default)]
 pub(crate) struct Text<'a> {
     pub(crate) target: &'a str,
+    /// The numbers and names of the source files.
+    pub(crate) files: Vec<(i64, &'a str)>,
     pub(crate) vars: Vec<Var<'a>>,
     pub(crate) entries: Vec<Entry<'a>>,
     /// Functions that entries may call, including those without a body.
@@ -23,7 +25,7 @@ pub(crate) enum VarSpace {
     Param,
 }
 
-/// A variable in some state space.
+/// A variable, with its state space.
 #[derive(Debug, Clone)]
 pub(crate) struct Var<'a> {
     pub(crate) name: &'a str,
@@ -34,6 +36,8 @@ pub(crate) struct Var<'a> {
     pub(crate) external: bool,
     /// Initial bytes; the rest are 0.
     pub(crate) init: Vec<u8>,
+    /// Addresses among the initial values: the byte, the name of a variable, and an offset.
+    pub(crate) addresses: Vec<(usize, &'a str, i64)>,
     pub(crate) offset: usize,
 }
 
@@ -50,6 +54,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) reqntid: Option<[u32; 3]>,
     /// `.maxntid`.
     pub(crate) maxntid: Option<[u32; 3]>,
+    /// `.minnctapersm`.
+    pub(crate) minnctapersm: Option<u32>,
     /// `.reqnctapercluster`.
     pub(crate) cluster: Option<[u32; 3]>,
 }
@@ -73,6 +79,15 @@ pub(crate) struct Param<'a> {
     pub(crate) bytes: u32,
 }
 
+/// A position in the CUDA source.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Loc {
+    /// The line, in the kernel's own file, of the code itself or of its caller; 0 if there is none.
+    pub(crate) line: u32,
+    /// The number of the file that contains the code, and the line in that file.
+    pub(crate) within: (i64, u32),
+}
+
 /// One statement of a body.
 #[derive(Debug)]
 pub(crate) enum Stmt<'a> {
@@ -85,8 +100,8 @@ pub(crate) enum Stmt<'a> {
     Var(Var<'a>),
     Label(&'a str, usize),
     Inst(Inst<'a>),
-    /// The source line of the following statements.
-    Loc(u32),
+    /// The source of the following statements.
+    Loc(Loc),
     /// An invalid statement, with its error.
     Bad(ParseError),
     /// `{`

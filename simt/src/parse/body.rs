@@ -1,6 +1,6 @@
 //! Parses bodies: declarations, labels, instructions and their operands.
 
-use super::ast::{Base, Inst, Operand, Stmt, VarSpace};
+use super::ast::{Base, Inst, Loc, Operand, Stmt, VarSpace};
 use super::lex::Kind;
 use super::{DEEPEST, Parsed, Parser};
 
@@ -54,11 +54,6 @@ impl<'a> Parser<'a, '_> {
                 let ty = self.word("a type")?;
                 body.push(self.reg(ty, token.offset)?);
             }
-            // Without a space, as in `.reg.b16 h;`, the directive and the type are one word.
-            (Kind::Word, word) if word.starts_with(".reg.") => {
-                self.next();
-                body.push(self.reg(&word[4..], token.offset)?);
-            }
             (Kind::Word, ".pragma") => self.skip_to_semicolon()?,
             (Kind::Word, ".file") => {
                 self.next();
@@ -75,7 +70,11 @@ impl<'a> Parser<'a, '_> {
                 };
                 let mut vars = Vec::new();
                 self.vars(space, false, &mut vars)?;
-                body.extend(vars.into_iter().map(Stmt::Var));
+                // Variables of the module may be declared where they are used.
+                match space {
+                    VarSpace::Global | VarSpace::Const => self.inner.extend(vars),
+                    _ => body.extend(vars.into_iter().map(Stmt::Var)),
+                }
             }
             (Kind::Word, word @ (".callprototype" | ".calltargets")) => {
                 return Err(self.lines.error(
@@ -101,19 +100,19 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// `.loc file line column[, function_name label[+n], inlined_at file line column]…`: the line
-    /// in the kernel's own file, of the code itself or of a caller that it was inlined into.
-    fn loc(&mut self) -> Parsed<u32> {
-        let (file, line) = (self.int()?, self.small()?);
-        self.int()?;
+    /// Parses `.loc file line column[, function_name label[+n], inlined_at file line column]…`. The
+    /// caller may be inlined too; its own `.loc` comes before.
+    fn loc(&mut self) -> Parsed<Loc> {
+        let within @ (file, line, _) = self.position()?;
         let mut found = (file == self.file).then_some(line);
         while self.eat(',') {
             match self.word("`function_name` or `inlined_at`")? {
                 "inlined_at" => {
-                    let (file, line) = (self.int()?, self.small()?);
-                    self.int()?;
-                    if file == self.file {
-                        found = found.or(Some(line));
+                    let caller @ (file, line, _) = self.position()?;
+                    let own = (file == self.file).then_some(line);
+                    found = found.or(own).or_else(|| self.callers.get(&key(caller)).copied());
+                    if let Some(line) = found {
+                        self.callers.insert(key(within), line);
                     }
                 }
                 _ => {
@@ -124,7 +123,12 @@ impl<'a> Parser<'a, '_> {
                 }
             }
         }
-        Ok(found.unwrap_or(0))
+        Ok(Loc { line: found.unwrap_or(0), within: (file, line) })
+    }
+
+    /// Parses a file, a line and a column.
+    fn position(&mut self) -> Parsed<(i64, u32, i64)> {
+        Ok((self.int()?, self.small()?, self.int()?))
     }
 
     fn reg(&mut self, ty: &'a str, offset: usize) -> Parsed<Stmt<'a>> {
@@ -244,7 +248,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses all `+n` and `-n` that follow, and returns their sum.
-    fn offset(&mut self) -> Parsed<i64> {
+    pub(super) fn offset(&mut self) -> Parsed<i64> {
         let mut sum = 0i64;
         loop {
             // `int` parses the minus as part of the number.
@@ -255,4 +259,10 @@ impl<'a> Parser<'a, '_> {
             }
         }
     }
+}
+
+/// Returns a position as a map key of the same type as another map's key, so that only one copy of
+/// the map's code is compiled.
+fn key((file, line, column): (i64, u32, i64)) -> (u64, u64) {
+    ((file as u64) << 32 | u64::from(line), column as u64)
 }

@@ -17,6 +17,7 @@ impl<'a> Parser<'a, '_> {
             maxnreg: None,
             reqntid: None,
             maxntid: None,
+            minnctapersm: None,
             cluster: None,
         };
         while !self.is('{') {
@@ -26,7 +27,8 @@ impl<'a> Parser<'a, '_> {
                 ".reqntid" => entry.reqntid = Some(self.triple()?),
                 ".reqnctapercluster" => entry.cluster = Some(self.triple()?),
                 ".maxnreg" => entry.maxnreg = Some(self.small()?),
-                ".minnctapersm" | ".maxnctapersm" | ".maxclusterrank" => {
+                ".minnctapersm" => entry.minnctapersm = Some(self.small()?),
+                ".maxnctapersm" | ".maxclusterrank" => {
                     self.int()?;
                 }
                 ".explicitcluster" | ".blocksareclusters" | ".noreturn" => {}
@@ -65,7 +67,7 @@ impl<'a> Parser<'a, '_> {
             Some(first) if first.body.is_none() => *first = func,
             Some(first) if func.body.is_some() => {
                 let first = first.offset;
-                return Err(self.twice("function", name, first, offset));
+                return Err(super::twice(self.lines, "function", name, first, offset));
             }
             Some(_) => {}
         }

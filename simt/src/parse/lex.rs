@@ -1,16 +1,6 @@
 //! Splits PTX into words, numbers and marks.
 
-use winnow::ascii::{line_ending, till_line_ending};
-use winnow::combinator::{alt, opt, repeat, terminated};
-use winnow::error::{ContextError, ErrMode};
-use winnow::prelude::*;
-use winnow::stream::{LocatingSlice, Location, Stream};
-use winnow::token::{any, one_of, take_till, take_until, take_while};
-
 use crate::ParseError;
-
-type Input<'a> = LocatingSlice<&'a str>;
-type Lexed<T> = Result<T, ErrMode<ContextError>>;
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,110 +53,138 @@ impl Lines {
 
 /// Splits PTX into tokens; the last one is [`Kind::End`].
 pub(crate) fn lex<'a>(text: &'a str, lines: &Lines) -> Result<Vec<Token<'a>>, ParseError> {
-    let mut input = LocatingSlice::new(text);
     let mut tokens = Vec::with_capacity(text.len() / 4);
+    let mut offset = 0;
     loop {
-        let start = input.current_token_start();
-        if blank(&mut input).is_err() {
-            return Err(lines.error(start, "this comment has no end"));
-        }
-        let offset = input.current_token_start();
-        if input.is_empty() {
+        let Some(blank) = blank(&text[offset..]) else {
+            return Err(lines.error(offset, "this comment has no end"));
+        };
+        offset += blank;
+        let rest = &text[offset..];
+        if rest.is_empty() {
             tokens.push(Token { kind: Kind::End, text: "", offset });
             return Ok(tokens);
         }
-        match token(&mut input) {
-            Ok((kind, text)) => tokens.push(Token { kind, text, offset }),
-            Err(_) => {
-                let found: String =
-                    text[offset..].chars().take(16).take_while(|c| !c.is_whitespace()).collect();
-                return Err(lines.error(offset, format!("`{found}` is not a PTX word or number")));
-            }
+        let Some((kind, length)) = token(rest) else {
+            let found: String = rest.chars().take(16).take_while(|c| !c.is_whitespace()).collect();
+            return Err(lines.error(offset, format!("`{found}` is not a PTX word or number")));
+        };
+        match kind {
+            Kind::Word if rest.starts_with('.') => directive(&rest[..length], offset, &mut tokens),
+            // The quotes are not part of the text.
+            Kind::Text => tokens.push(Token { kind, text: &rest[1..length - 1], offset }),
+            _ => tokens.push(Token { kind, text: &rest[..length], offset }),
         }
+        offset += length;
     }
 }
 
-/// Skips white space and comments.
-fn blank(input: &mut Input<'_>) -> Lexed<()> {
+/// Adds directives that lack white space between them, such as `.param.u64`, one by one.
+fn directive<'a>(text: &'a str, mut offset: usize, tokens: &mut Vec<Token<'a>>) {
+    let mut rest = text;
+    while let Some(end) = rest[1..].find('.') {
+        let (first, next) = rest.split_at(end + 1);
+        tokens.push(Token { kind: Kind::Word, text: first, offset });
+        (rest, offset) = (next, offset + first.len());
+    }
+    tokens.push(Token { kind: Kind::Word, text: rest, offset });
+}
+
+/// Returns the length of the white space and the comments at the start of `text`, or `None` if a
+/// comment has no end.
+fn blank(text: &str) -> Option<usize> {
+    let mut rest = text;
     loop {
-        let _ = take_while(0.., |c: char| c.is_whitespace()).parse_next(input)?;
-        let rest: &str = input.as_ref();
-        if rest.starts_with("//") {
-            let _: (&str, Option<&str>) = (till_line_ending, opt(line_ending)).parse_next(input)?;
-        } else if rest.starts_with("/*") {
-            ("/*", take_until(0.., "*/"), "*/").void().parse_next(input)?;
+        rest = rest.trim_start();
+        rest = if rest.starts_with("//") {
+            &rest[rest.find('\n').unwrap_or(rest.len())..]
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            &comment[comment.find("*/")? + 2..]
         } else {
-            return Ok(());
+            return Some(text.len() - rest.len());
+        };
+    }
+}
+
+/// Returns the kind and the length of the token at the start of `text`, or `None` if there is none.
+fn token(text: &str) -> Option<(Kind, usize)> {
+    match text.as_bytes()[0] {
+        b'0'..=b'9' => number(text),
+        b'"' => Some((Kind::Text, text[1..].find('"')? + 2)),
+        first if first.is_ascii_alphabetic() || b".%$_".contains(&first) => {
+            Some((Kind::Word, word(text.as_bytes())))
+        }
+        mark if b",;{}()[]<>|!@:+-=*&~".contains(&mark) => Some((Kind::Mark(mark.into()), 1)),
+        _ => None,
+    }
+}
+
+/// Returns the length of a word. A word may contain `::`, but a single colon ends it, because a
+/// colon marks a label.
+fn word(text: &[u8]) -> usize {
+    let inner = |at: usize| {
+        text.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b".%$_".contains(byte))
+    };
+    let mut end = 0;
+    loop {
+        if inner(end) {
+            end += 1;
+        } else if text[end..].starts_with(b"::") && inner(end + 2) {
+            end += 3;
+        } else {
+            return end;
         }
     }
 }
 
-fn token<'a>(input: &mut Input<'a>) -> Lexed<(Kind, &'a str)> {
-    alt((
-        number.with_taken(),
-        word.with_taken(),
-        ('"', take_till(0.., '"'), '"').map(|(_, text, _): (_, &str, _)| (Kind::Text, text)),
-        any.map(Kind::Mark)
-            .verify(|m| matches!(m, Kind::Mark(c) if ",;{}()[]<>|!@:+-=*&~".contains(*c)))
-            .with_taken(),
-    ))
-    .parse_next(input)
+/// Returns the number of digits at the start of `text`.
+fn digits(text: &str, radix: u32) -> usize {
+    text.bytes().take_while(|byte| char::from(*byte).is_digit(radix)).count()
 }
 
-/// Reads a word. It may contain `::`, but a single colon ends it, because that marks a label.
-fn word(input: &mut Input<'_>) -> Lexed<Kind> {
-    let first = |c: char| c.is_ascii_alphabetic() || ".%$_".contains(c);
-    let inner = |c: char| c.is_ascii_alphanumeric() || ".%$_".contains(c);
-    let _ = one_of(first).parse_next(input)?;
-    let more = alt((take_while(1.., inner).void(), ("::", take_while(1.., inner)).void()));
-    let () = repeat(0.., more).parse_next(input)?;
-    Ok(Kind::Word)
+fn number(text: &str) -> Option<(Kind, usize)> {
+    let hex = |size: usize| {
+        let hex = text.get(2..2 + size).filter(|hex| digits(hex, 16) == size)?;
+        Some((u64::from_str_radix(hex, 16).ok()?, 2 + size))
+    };
+    let float = match text.as_bytes() {
+        [b'0', b'f' | b'F', ..] => hex(8).map(|(bits, length)| (Kind::F32(bits as u32), length)),
+        [b'0', b'd' | b'D', ..] => hex(16).map(|(bits, length)| (Kind::F64(bits), length)),
+        _ => fraction(text),
+    };
+    float.or_else(|| integer(text))
 }
 
-fn digits<'a>(input: &mut Input<'a>, radix: u32) -> Lexed<&'a str> {
-    take_while(1.., move |c: char| c.is_digit(radix)).parse_next(input)
-}
-
-fn number(input: &mut Input<'_>) -> Lexed<Kind> {
-    alt((
-        ('0', one_of(['f', 'F']), take_while(8, |c: char| c.is_ascii_hexdigit()))
-            .verify_map(|(_, _, hex)| u32::from_str_radix(hex, 16).ok().map(Kind::F32)),
-        ('0', one_of(['d', 'D']), take_while(16, |c: char| c.is_ascii_hexdigit()))
-            .verify_map(|(_, _, hex)| u64::from_str_radix(hex, 16).ok().map(Kind::F64)),
-        (
-            take_while(1.., |c: char| c.is_ascii_digit()),
-            '.',
-            take_while(1.., |c: char| c.is_ascii_digit()),
-            opt((
-                one_of(['e', 'E']),
-                opt(one_of(['+', '-'])),
-                take_while(1.., |c: char| c.is_ascii_digit()),
-            )),
-        )
-            .take()
-            .verify_map(|text: &str| text.parse::<f64>().ok().map(|v| Kind::F64(v.to_bits()))),
-        terminated(integer, opt(one_of(['U', 'u']))),
-    ))
-    .parse_next(input)
-}
-
-fn integer(input: &mut Input<'_>) -> Lexed<Kind> {
-    let start = input.checkpoint();
-    for (prefix, radix) in [("0x", 16), ("0X", 16), ("0b", 2), ("0B", 2)] {
-        if opt(prefix).parse_next(input)?.is_some() {
-            return digit_value(input, radix);
+/// Reads a decimal fraction, such as `1.5` or `1.5e-3`.
+fn fraction(text: &str) -> Option<(Kind, usize)> {
+    let whole = digits(text, 10);
+    let places = digits(text[whole..].strip_prefix('.')?, 10);
+    if places == 0 {
+        return None;
+    }
+    let mut end = whole + 1 + places;
+    if let Some(exponent) = text[end..].strip_prefix(['e', 'E']) {
+        let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        let count = digits(unsigned, 10);
+        if count > 0 {
+            end += 1 + exponent.len() - unsigned.len() + count;
         }
     }
-    input.reset(&start);
-    // A leading zero means octal.
-    let rest: &str = input.as_ref();
-    let octal = rest.len() > 1 && rest.starts_with('0') && rest.as_bytes()[1].is_ascii_digit();
-    digit_value(input, if octal { 8 } else { 10 })
+    let value: f64 = text[..end].parse().ok()?;
+    Some((Kind::F64(value.to_bits()), end))
 }
 
-fn digit_value(input: &mut Input<'_>, radix: u32) -> Lexed<Kind> {
-    let text = digits(input, radix)?;
-    u64::from_str_radix(text, radix)
-        .map(Kind::Int)
-        .map_err(|_| ErrMode::Backtrack(ContextError::new()))
+/// Reads an integer, which may end in `U`.
+fn integer(text: &str) -> Option<(Kind, usize)> {
+    let (prefix, radix) = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (2, 16),
+        [b'0', b'b' | b'B', ..] => (2, 2),
+        // A leading zero means octal.
+        [b'0', b'0'..=b'9', ..] => (0, 8),
+        _ => (0, 10),
+    };
+    let end = prefix + digits(&text[prefix..], radix);
+    let value = u64::from_str_radix(&text[prefix..end], radix).ok()?;
+    let unsigned = text[end..].starts_with(['U', 'u']);
+    Some((Kind::Int(value), end + usize::from(unsigned)))
 }

@@ -6,9 +6,11 @@ mod entry;
 mod lex;
 mod vars;
 
-use ast::{Text, VarSpace};
+use ast::{Text, Var, VarSpace};
 pub(crate) use lex::Lines;
 use lex::{Kind, Token, lex};
+
+use rustc_hash::FxHashMap;
 
 use crate::ParseError;
 
@@ -17,17 +19,28 @@ type Parsed<T> = Result<T, ParseError>;
 /// Parses a whole module.
 pub(crate) fn parse<'a>(text: &'a str, lines: &Lines) -> Parsed<Text<'a>> {
     let tokens = lex(text, lines)?;
-    let file = kernel_file(&tokens);
-    let mut parser = Parser { text, lines, tokens, at: 0, depth: 0, file };
-    parser.module()
+    let files = files(&tokens);
+    // Included files may come first.
+    let own = files.iter().filter(|(_, name)| name.ends_with(".cu"));
+    let file = own.map(|(number, _)| *number).min().unwrap_or(1);
+    let (inner, callers) = (Vec::new(), FxHashMap::default());
+    let mut parser = Parser { text, lines, tokens, at: 0, depth: 0, inner, file, callers };
+    let mut module = Text { files, ..parser.module()? };
+    for var in parser.inner {
+        if let Some(first) = module.vars.iter().find(|other| other.name == var.name) {
+            return Err(twice(lines, "variable", var.name, first.offset, var.offset));
+        }
+        module.vars.push(var);
+    }
+    Ok(module)
 }
 
-/// Limit on the nesting of vectors and initial values. Real PTX nests less deeply, and the parser
-/// cannot overflow its stack.
+/// Limit on the nesting of vectors and initial values. Real PTX nests less deeply, and the limit
+/// keeps the parser from overflowing its stack.
 const DEEPEST: u32 = 64;
 
-/// The newest supported major version of PTX. Its minor versions are accepted, because they only
-/// add instructions.
+/// The newest supported major version of PTX. All of its minor versions are accepted, because they
+/// only add instructions.
 const NEWEST: u32 = 9;
 
 /// The target architectures of PTX: the numbers after `sm_`.
@@ -42,20 +55,31 @@ struct Parser<'a, 'l> {
     tokens: Vec<Token<'a>>,
     at: usize,
     depth: u32,
+    /// Global and constant variables that bodies declare.
+    inner: Vec<Var<'a>>,
     /// The number of the kernel's own file.
     file: i64,
+    /// The caller's line in that file, for positions in other files.
+    callers: FxHashMap<(u64, u64), u32>,
 }
 
-/// The number of the kernel's own file: the first `.cu`, since files that it includes may come before it.
-fn kernel_file(tokens: &[Token<'_>]) -> i64 {
-    let files = tokens.windows(3).filter_map(|three| match three {
-        [a, b, c] if a.text == ".file" && c.text.ends_with(".cu") => match b.kind {
-            Kind::Int(number) => Some(number as i64),
-            _ => None,
-        },
+fn twice(lines: &Lines, what: &str, name: &str, first: usize, second: usize) -> ParseError {
+    let (line, _) = lines.place(first);
+    lines.error(
+        second,
+        format!("{what} `{name}` is defined twice, first on line {line}: rename one of them"),
+    )
+}
+
+/// Returns the numbers and names of the source files, which the PTX lists at its end.
+fn files<'a>(tokens: &[Token<'a>]) -> Vec<(i64, &'a str)> {
+    let file = |three: &[Token<'a>]| match three {
+        [a, Token { kind: Kind::Int(number), .. }, c] if a.text == ".file" => {
+            Some((*number as i64, c.text.rsplit(['/', '\\']).next().unwrap_or(c.text)))
+        }
         _ => None,
-    });
-    files.min().unwrap_or(1)
+    };
+    tokens.windows(3).filter_map(file).collect()
 }
 
 impl<'a> Parser<'a, '_> {
@@ -145,9 +169,15 @@ impl<'a> Parser<'a, '_> {
                 (Kind::Word, ".extern") => self.external(&mut module)?,
                 (Kind::Word, ".entry") => {
                     let entry = self.entry()?;
-                    let twice = module.entries.iter().find(|e| e.name == entry.name);
-                    if let Some(first) = twice {
-                        return Err(self.twice("entry", entry.name, first.offset, entry.offset));
+                    let same = module.entries.iter().find(|e| e.name == entry.name);
+                    if let Some(first) = same {
+                        return Err(twice(
+                            self.lines,
+                            "entry",
+                            entry.name,
+                            first.offset,
+                            entry.offset,
+                        ));
                     }
                     module.entries.push(entry);
                 }
@@ -176,14 +206,6 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn twice(&self, what: &str, name: &str, first: usize, second: usize) -> ParseError {
-        let (line, _) = self.lines.place(first);
-        self.lines.error(
-            second,
-            format!("{what} `{name}` is defined twice, first on line {line}: rename one of them"),
-        )
-    }
-
     /// Parses `.version 8.4`.
     fn version(&mut self) -> Parsed<()> {
         let token = self.next();
@@ -193,8 +215,7 @@ impl<'a> Parser<'a, '_> {
             (Kind::F64(_), Some(_)) => Err(self.lines.error(
                 token.offset,
                 format!(
-                    "PTX version {} is not supported; versions up to {NEWEST}.x are: \
-                     compile with a toolkit that emits one of them",
+                    "PTX version {} is not supported, but versions up to {NEWEST}.x are: compile with a toolkit that emits one of these",
                     token.text
                 ),
             )),
@@ -212,8 +233,7 @@ impl<'a> Parser<'a, '_> {
             return Err(self.lines.error(
                 token.offset,
                 format!(
-                    "the target `{target}` is not supported; sm_{} to sm_{} are: \
-                     compile for one of them",
+                    "the target `{target}` is not supported, but sm_{} to sm_{} are: compile for one of these",
                     TARGETS[0],
                     TARGETS[TARGETS.len() - 1]
                 ),

@@ -69,9 +69,9 @@ impl<'a> Parser<'a, '_> {
                     _ => return self.fail(token, "an array of at most 4 GiB"),
                 };
             }
-            let mut init = Vec::new();
+            let (mut init, mut addresses) = (Vec::new(), Vec::new());
             if self.eat('=') {
-                self.initial(size, &mut init)?;
+                self.initial(size, &mut init, &mut addresses)?;
             }
             if open {
                 bytes = init.len() as u64;
@@ -82,7 +82,7 @@ impl<'a> Parser<'a, '_> {
                     .error(offset, format!("`{name}` has more initial values than elements")));
             }
             let align = align.unwrap_or(size * vector as u32);
-            vars.push(Var { name, space, align, bytes, external, init, offset });
+            vars.push(Var { name, space, align, bytes, external, init, addresses, offset });
             if !self.eat(',') {
                 break;
             }
@@ -90,14 +90,19 @@ impl<'a> Parser<'a, '_> {
         self.expect(';')
     }
 
-    fn initial(&mut self, size: u32, out: &mut Vec<u8>) -> Parsed<()> {
+    fn initial(
+        &mut self,
+        size: u32,
+        out: &mut Vec<u8>,
+        addresses: &mut Vec<(usize, &'a str, i64)>,
+    ) -> Parsed<()> {
         if self.eat('{') {
             self.depth += 1;
             if self.depth > DEEPEST {
                 return self.fail(self.peek(), "fewer nested braces");
             }
             while !self.eat('}') {
-                self.initial(size, out)?;
+                self.initial(size, out, addresses)?;
                 if !self.is('}') {
                     self.expect(',')?;
                 }
@@ -112,9 +117,17 @@ impl<'a> Parser<'a, '_> {
             Kind::Int(v) => v,
             Kind::F32(v) => u64::from(v) ^ u64::from(negative) << 31,
             Kind::F64(v) => v ^ u64::from(negative) << 63,
-            _ => {
-                return self.fail(token, "a number; addresses as initial values are not supported");
+            // Addresses of global variables are generic already.
+            Kind::Word if size == 8 && !negative => {
+                let generic = token.text == "generic" && self.eat('(');
+                let name = if generic { self.word("a variable")? } else { token.text };
+                if generic {
+                    self.expect(')')?;
+                }
+                addresses.push((out.len(), name, self.offset()?));
+                0
             }
+            _ => return self.fail(token, "a number, or a variable's name in an 8-byte element"),
         };
         let bytes = u128::from(bits).to_le_bytes();
         out.extend_from_slice(&bytes[..size as usize]);

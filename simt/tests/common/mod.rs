@@ -108,7 +108,7 @@ impl Element {
         }
     }
 
-    /// Returns the type with a name of the corpus.
+    /// Returns the type for a name that the corpus uses.
     pub fn of_c(name: &str) -> Element {
         match name {
             "float" => Element::F32,
@@ -136,7 +136,7 @@ impl Element {
         (values.iter().flat_map(|&v| self.bytes(v)).collect(), values)
     }
 
-    /// Returns a result as an integer; fails if it is not one.
+    /// Returns a result as an integer; fails if it is not an integer.
     pub fn whole(self, bytes: &[u8]) -> f64 {
         match self {
             Element::F32 => f32::from_le_bytes(bytes.try_into().unwrap()).into(),

@@ -1,4 +1,4 @@
-// The blocks of a cluster send their sums to the first one through distributed shared memory.
+// The blocks of a cluster send their sums to the first block through distributed shared memory.
 extern "C" __global__ void cluster(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element partial[16];

@@ -1,4 +1,4 @@
-// A grid-stride loop over vectors of four, a shuffle tree, one atomic per block.
+// A grid-stride loop over vectors of four elements, a shuffle tree, and one atomic per block.
 struct alignas(4 * sizeof(Element) > 16 ? 16 : 4 * sizeof(Element)) Four { Element x, y, z, w; };
 
 extern "C" __global__ void grid_stride(const Element* in, Element* out, unsigned long long n)

@@ -1,5 +1,5 @@
-// A block sum by tiles of two warps, and of four: cooperative groups keep their barriers and values
-// in shared memory that belongs to the system.
+// A block sum by tiles of two warps and of four warps: cooperative groups keep their barriers and
+// values in shared memory that belongs to the system.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;

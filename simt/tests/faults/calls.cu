@@ -1,4 +1,4 @@
-// Functions that are not inlined: one with a loop and two returns, one with a call and local memory.
+// Functions that are not inlined: one has a loop and two returns, the other a call and local memory.
 __device__ __noinline__ float halves(float x, int times) {
     for (int i = 0; i < times; i++) {
         if (x < 1) return x;

@@ -1,4 +1,4 @@
-// Block 0 stores a value and sets a flag, block 1 polls the flag: `n` selects the fences.
+// Block 0 stores a value and sets a flag, and block 1 polls the flag; `n` selects the fences.
 __device__ unsigned int flag = 0;
 
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)

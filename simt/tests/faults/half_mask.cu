@@ -1,4 +1,4 @@
-// Each half of a warp synchronizes by itself; a distance of `n` lanes is within the half or crosses to the other one.
+// Each half of a warp synchronizes separately; a distance of `n` lanes stays within the half or crosses to the other half.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[32];

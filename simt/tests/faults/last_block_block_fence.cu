@@ -1,4 +1,4 @@
-// The last block, with fences of block scope only.
+// The last block adds the partial sums, with fences of block scope only.
 __device__ unsigned int finished = 0;
 
 __device__ Element block_sum(Element sum)

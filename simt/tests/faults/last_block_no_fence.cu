@@ -1,4 +1,4 @@
-// The last block, without any fence: nothing orders its reads of the partial sums.
+// The last block adds the partial sums without any fence: nothing orders its reads of them.
 __device__ unsigned int finished = 0;
 
 __device__ Element block_sum(Element sum)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles every kernel here: make.sh COMPILE, where COMPILE IN OUT ARCH runs NVRTC with -lineinfo
-# and -DElement=float. NVRTC 12.4 made the committed PTX.
+# and -DElement=float. NVRTC 12.4 produced the committed PTX.
 cd "$(dirname "$0")" || exit 1
 for source in *.cu; do
     case $source in

@@ -1,4 +1,4 @@
-// Half of the warp waits for the whole warp, the other half waits for the block: neither wait ends.
+// Half of the warp waits for the whole warp, and the other half waits for the block, so neither wait ends.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     unsigned int tid = threadIdx.x;

@@ -1,4 +1,4 @@
-// A shuffle between a write and a read of shared memory: it exchanges a value, but orders nothing.
+// A shuffle between a write and a read of shared memory exchanges a value, but orders nothing.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[32];

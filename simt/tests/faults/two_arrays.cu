@@ -1,4 +1,4 @@
-// The first array is too small for the block, and the second one follows it.
+// The first array is too small for the block, and the second array follows it.
 extern "C" __global__ void reduce(const float *in, float *out, unsigned long long n) {
     __shared__ float few[64];
     __shared__ float many[512];

@@ -2,7 +2,7 @@
 //! values.
 //!
 //! This file contains `unsafe` code: every block calls a C function in the library. The signatures
-//! have been those in `cublas_v2.h` since CUDA 12.
+//! are those in `cublas_v2.h`, which have not changed since CUDA 12.
 #![expect(unsafe_code, reason = "cuBLAS is called through its C functions")]
 
 use std::{
@@ -35,7 +35,7 @@ type Dot = unsafe extern "C" fn(
 /// (`CUBLAS_POINTER_MODE_DEVICE`).
 const ON_DEVICE: c_int = 1;
 
-/// A loaded cuBLAS with a handle for the GPU's stream.
+/// The loaded cuBLAS library, with a handle for the GPU's stream.
 #[derive(Debug)]
 pub struct Blas {
     handle: *mut c_void,
@@ -77,7 +77,7 @@ impl Blas {
         let names = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"].map(PathBuf::from);
         let usual = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"]
             .map(|name| PathBuf::from("/usr/local/cuda/lib64").join(name));
-        // SAFETY: this is NVIDIA's library, whose initialisers access no memory of this program.
+        // SAFETY: this is NVIDIA's library, whose initializers access no memory of this program.
         let library = names
             .iter()
             .chain(&usual)
@@ -179,7 +179,7 @@ pub(super) struct Prepared<'b> {
 }
 
 impl Prepared<'_> {
-    /// Launches the sum of the elements at an address.
+    /// Launches the routine that sums the elements at an address.
     pub(super) fn launch(&self, input: Address<'_>) -> Result<()> {
         let Prepared { blas, n, .. } = self;
         let size = self.out.address().bytes();

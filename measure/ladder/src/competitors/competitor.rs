@@ -13,8 +13,8 @@ use measured::Variant;
 
 use super::{blas, cub, limits, reduce};
 
-/// The bound on consecutive additions in a peer's sum. CUB makes about 840 at 2^30 elements; the
-/// other peers publish no number.
+/// The bound on consecutive additions in a peer's sum. For 2^30 elements, CUB makes about 840
+/// consecutive additions; the other peers do not document their number.
 const PEERS_DEPTH: u32 = 4096;
 
 /// A competitor: anything that can be timed.
@@ -74,8 +74,8 @@ impl<'d> Competitor<'d> {
         self.verify_last(workload)
     }
 
-    /// Runs the second half of a step's verification, while the workload is exact. Returns `None`
-    /// for other competitors.
+    /// Runs the second half of a step's verification, while the workload has inputs whose sums are
+    /// exact. Returns `None` for a competitor that is not a step.
     pub fn verify_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<Verdict>> {
         match &self.work {
             Work::Step(job) => job.verify_exactly(workload)?.into_verified().map(Some),
@@ -95,8 +95,8 @@ impl<'d> Competitor<'d> {
         Ok(self.sums().then(|| Verdict::of(sum[0], &workload.reference, PEERS_DEPTH)))
     }
 
-    /// Runs the competitor once on the elements at an address. On a GPU, it may still be running
-    /// when this function returns.
+    /// Runs the competitor once on the elements at an address. On a GPU, the run may still be in
+    /// progress when this function returns.
     pub fn start(&self, input: Address<'_>) -> Result<()> {
         self.launch(&self.calls(input)?, input)
     }
@@ -108,12 +108,12 @@ impl<'d> Competitor<'d> {
     }
 
     /// Returns the wall time in nanoseconds, from the call on an idle stream until the sum is in
-    /// host memory. The time includes a launch, a copy and a wait, unless the competitor has a
-    /// blocking call of its own.
+    /// host memory. The time includes a launch, a copy and a wait, unless the competitor has its
+    /// own blocking call.
     pub fn host_time(&self, input: Address<'_>) -> Result<u64> {
         let calls = self.calls(input)?;
-        // Four bytes also represent a sum of eight bytes, because both are copied in one small
-        // copy.
+        // The time for four bytes is also valid for a sum of eight bytes, because each of them is
+        // one small copy.
         let mut sum = [0u8; 4];
         self.device.finish()?;
         let started = Instant::now();

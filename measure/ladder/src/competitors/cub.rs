@@ -2,7 +2,8 @@
 //! file.
 //!
 //! This file contains `unsafe` code: every block calls a function whose signature is that in
-//! `peers/cub.cu`. The library reports the version of its layout, and any other version is refused.
+//! `peers/cub.cu`. The library reports the version of its layout, and is refused if this file does
+//! not support that version.
 #![expect(unsafe_code, reason = "CUB and Thrust are called through C functions")]
 
 use std::{
@@ -36,7 +37,7 @@ impl Reduction {
         [4, 4, 8, 4, 8, 8, 2, 2][self.element as usize]
     }
 
-    /// Returns the sum of elements of this type, as the ladder uses it.
+    /// Returns the sum reduction for elements of this type, as the ladder uses it.
     fn sum(element: Element) -> Reduction {
         let number = match element {
             Element::F32 => 0,
@@ -46,8 +47,8 @@ impl Reduction {
         Reduction { operation: 0, element: number, size: element.size() }
     }
 
-    /// Returns any operation on any type; the type is given by its name. Returns `None` for an
-    /// unknown type.
+    /// Returns the reduction with an operation and a type, each given by name. Returns `None` for
+    /// an unknown type.
     pub(crate) fn of(operation: ::reduce::Operation, element: &str) -> Option<Reduction> {
         const TYPES: [&str; 8] = ["f32", "i32", "f64", "u32", "i64", "u64", "f16", "bf16"];
         let element = TYPES.iter().position(|name| *name == element)? as c_int;
@@ -104,7 +105,7 @@ impl Peer {
     /// the details.
     pub fn known_fault(name: &str) -> Option<&'static str> {
         (name == "cub-gpu-to-gpu").then_some(
-            "a defect of CUB: it combines its threads' accumulators without renormalising them, so they overflow once a thread has added 512 elements",
+            "a defect in CUB: it combines its threads' accumulators without renormalising them, so they overflow once a thread has added 512 elements",
         )
     }
 }
@@ -132,8 +133,8 @@ impl Cub {
         }
     }
 
-    /// Loads the toolkit's CUB, if it was compiled too. Only its default sum is measured, under a
-    /// name that includes the version. That sum is sometimes the faster one.
+    /// Loads the toolkit's CUB, if it was compiled too. Only the toolkit's default sum is measured,
+    /// under a name that includes the version. The toolkit's CUB is sometimes the faster one.
     pub fn of_the_toolkit() -> Option<Cub> {
         let mut cub = Cub::load(Some(&find(FILES[1])?)).ok()?;
         let version: String =
@@ -160,7 +161,7 @@ impl Cub {
         self.prepare_any(cuda, peer, Reduction::sum(element), n)
     }
 
-    /// Prepares any reduction of `n` elements, with its buffers.
+    /// Prepares a reduction of `n` elements, with its buffers.
     pub(crate) fn prepare_any<'p>(
         &'p self,
         cuda: &'p Cuda,
@@ -205,8 +206,8 @@ pub(crate) struct Prepared<'p> {
 }
 
 impl Prepared<'_> {
-    /// Returns the number of bytes of scratch memory that the sum needs. If there are an input and
-    /// scratch memory, the sum is launched.
+    /// Returns the number of bytes of scratch memory that the sum needs. If the caller passes an
+    /// input and scratch memory, the library launches the kernels.
     fn call(&self, input: Option<Address<'_>>) -> Result<usize> {
         let own = |at: Address<'_>, bytes| {
             self.cuda.device_address(at, bytes).map(|at| at as *mut c_void)
@@ -236,8 +237,8 @@ impl Prepared<'_> {
         Ok(bytes)
     }
 
-    /// Launches the sum of the elements at an address. A blocking sum is complete when this
-    /// function returns.
+    /// Launches the kernels that sum the elements at an address. A blocking sum is complete when
+    /// this function returns.
     pub(crate) fn launch(&self, input: Address<'_>) -> Result<()> {
         self.call(Some(input)).map(drop)
     }

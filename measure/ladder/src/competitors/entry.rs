@@ -12,7 +12,7 @@ use super::{
     reduce,
 };
 
-/// A competitor before anything is prepared for a type and size.
+/// A competitor, before its buffers and kernels are prepared for a type and size.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry<'p> {
     /// An empty kernel.
@@ -97,8 +97,8 @@ impl<'p> Entry<'p> {
         self.up_to() == 0 || bytes <= self.up_to()
     }
 
-    /// Returns the block sizes with which to run the entry, out of those requested. An entry with a
-    /// block size of its own runs once.
+    /// Returns the block sizes with which to run the entry, out of those requested. An entry with
+    /// its own block size runs once.
     pub fn blocks(&self, asked: &[Block]) -> Vec<Block> {
         match self {
             Entry::Step(step) | Entry::Experiment(step) => step.distinct_blocks(asked),
@@ -132,7 +132,7 @@ impl<'p> Entry<'p> {
                 format!("cuBLAS {}: the sum of absolute values", blas.version)
             }
             Entry::Blas(blas, Routine::Dot) => {
-                format!("cuBLAS {}: the dot product with a vector of ones, which is read too", blas.version)
+                format!("cuBLAS {}: the dot product with a vector of ones, which also has to be read", blas.version)
             }
         }
     }
@@ -246,8 +246,7 @@ mod tests {
         assert!(way.is_for(STUDIES[0].up_to) && !way.is_for(STUDIES[0].up_to + 1));
         assert!(Entry::Step(STEPS[0]).is_for(1 << 40));
         assert_eq!(way.blocks(&Block::ALL), Block::ALL[..1]);
-        // A kernel that does not support the first requested block size has a block size of its
-        // own.
+        // A kernel that does not support the first requested block size has its own block size.
         let matrices = Entry::Way(STUDIES[2], STUDIES[2].ways[0]);
         assert!(matrices.is_for(1 << 40));
         assert_eq!(matrices.blocks(&Block::ALL), [Block::USUAL]);

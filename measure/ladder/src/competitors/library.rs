@@ -1,8 +1,8 @@
 //! Finds and loads a library that `cargo x peers` compiles from `peers/*.cu`, and checks the
 //! library's layout and version.
 //!
-//! This file contains `unsafe` code: symbols are called with the signatures in `peers/*.cu`, once
-//! the layout is checked.
+//! This file contains `unsafe` code: symbols are called with the signatures in `peers/*.cu`, after
+//! the layout has been checked.
 #![expect(unsafe_code, reason = "CUB and Thrust are called through C functions")]
 
 use std::{
@@ -46,13 +46,11 @@ impl Built {
     ) -> Result<Built, String> {
         let path = match path {
             Some(path) => path.to_owned(),
-            None => {
-                find(file).ok_or(format!("`cargo x peers` has not been run: there is no {file}"))?
-            }
+            None => find(file).ok_or(format!("there is no {file}: run `cargo x peers`"))?,
         };
         let name = path.display().to_string();
         let failed = |why: String| format!("{name} cannot be used: {why}");
-        // SAFETY: this is the project's own library, whose only initialisers are those of the CUDA
+        // SAFETY: this is the project's own library, whose only initializers are those of the CUDA
         // runtime.
         let library = unsafe { Library::new(&path) }.map_err(|error| failed(error.to_string()))?;
         let symbol = |name: &str| format!("{prefix}_{name}\0").into_bytes();
@@ -63,7 +61,7 @@ impl Built {
             let found = library.get::<Number>(symbol("abi").as_slice()).map_err(missing)?();
             if found != abi {
                 return Err(failed(format!(
-                    "it has version {found} of the layout, but this program needs version {abi}: run `cargo x peers` again"
+                    "its layout has version {found}, but this program needs version {abi}: run `cargo x peers` again"
                 )));
             }
             let version = library.get::<Text>(symbol("version").as_slice()).map_err(missing)?();
@@ -84,7 +82,7 @@ impl Built {
             .map_err(|error| format!("{} cannot be used: {error}", self.name))
     }
 
-    /// Converts a code that a function returned to an error, with the message from the CUDA
+    /// Converts the code that a function returned into an error, with the message from the CUDA
     /// runtime.
     pub(crate) fn check(&self, code: c_int, doing: impl FnOnce() -> String) -> Result<()> {
         if code == 0 {
@@ -104,8 +102,8 @@ impl Built {
     }
 }
 
-/// Returns the path of a file, which is in the folder of this program, or where `cargo x peers`
-/// puts it in the source tree.
+/// Returns the path of a file in this program's folder or, in the source tree, in the folder to
+/// which `cargo x peers` writes.
 pub(super) fn find(file: &str) -> Option<PathBuf> {
     let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(file)));
     let built = Path::new("target/peers").join(file);

@@ -16,7 +16,8 @@ pub(super) const COPY: &str = "copy";
 
 /// The largest input size, in bytes, at which every block has exactly one chunk.
 const DRAWN: u64 = 5 << 28;
-/// The number of vectors in each chunk that blocks claim above that size; such a chunk has 512 KiB.
+/// The number of vectors in each chunk that blocks claim if an input is above that size; such a
+/// chunk has 512 KiB.
 const PART: u64 = 1 << 15;
 
 /// The loaded kernels that measure the minimum time and the maximum read bandwidth.
@@ -49,8 +50,8 @@ impl<'d> Prepared<'d> {
         // counter unchanged.
         device.write(&out, 0, &[0; 8])?;
         let words = bytes / 16;
-        // The grid has as many blocks as can be resident together. Up to the size limit, each has
-        // one chunk.
+        // The grid has as many blocks as can be resident together. Up to the size limit, each block
+        // has one chunk.
         let fit = 2 * device.facts().chip.sms;
         let most = if bytes > DRAWN { PART } else { u64::MAX };
         let part = words.div_ceil(u64::from(fit)).next_multiple_of(32).max(4 * 512).min(most);

@@ -1,4 +1,4 @@
-//! Everything that can be timed in a round: steps, the kernels of studies, `reduce`, peers, and the limits.
+//! Everything that can be timed in a round: steps, study kernels, `reduce`, peers, and the limits.
 
 pub mod blas;
 mod competitor;

@@ -10,7 +10,7 @@ use super::{
     cub::{self, Cub},
 };
 
-/// The peers' libraries. Each is loaded, or has the reason why it is not.
+/// The peers' libraries, or the reasons why they are not loaded.
 #[derive(Debug)]
 pub struct Peers {
     /// CUB and Thrust.
@@ -33,7 +33,7 @@ impl Peers {
         self.cub.iter().chain(&self.older)
     }
 
-    /// Returns the peers that are missing at every type and size, with the reasons.
+    /// Returns the peers that are missing for every type and size, with the reasons.
     pub fn missing(&self, takes: &dyn Fn(&str) -> bool) -> Vec<Absent> {
         let cub = self.cub.as_ref().err().map(|reason| (cub::NAMES.to_vec(), reason));
         let blas = self.blas.as_ref().err();

@@ -91,13 +91,13 @@ impl<'b> Prepared<'b> {
         Ok(Prepared { launch: Box::new(launch), sum: Box::new(sum), cuda, out })
     }
 
-    /// Computes the sum of the elements at an address with the default call, which returns it to
-    /// the host.
+    /// Computes the sum of the elements at an address with the default call, which returns the sum
+    /// to the host.
     pub(super) fn sum(&self, input: Address<'_>) -> Result<()> {
         (self.sum)(input)
     }
 
-    /// Launches the sum of the elements at an address.
+    /// Launches the kernel that sums the elements at an address.
     pub(super) fn launch(&self, input: Address<'_>) -> Result<()> {
         (self.launch)(input)
     }

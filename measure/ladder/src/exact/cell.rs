@@ -18,14 +18,16 @@ use crate::{
     rounds::Held,
 };
 
-/// The number of distinct values; larger inputs repeat them. It is a prime, so that no power of two is a
-/// multiple of it.
+/// The number of distinct values; larger inputs repeat them. The number is prime, so no power of
+/// two is a multiple of it.
 const DRAWN: usize = 1_000_003;
 
-/// Bytes of the copies of the input that samples read in rotation, so that each finds its input outside L2.
+/// The total size of the input's copies, in bytes. Samples read the copies in rotation, so that
+/// each sample finds its input outside L2.
 const ROTATION: u64 = 1 << 30;
 
-/// The elements of one kind on host and device, as many as the largest size needs.
+/// The elements of one kind of data, on the host and on the device; their number is that of the
+/// largest size.
 pub(super) struct Input<T> {
     data: Data,
     values: Vec<T>,
@@ -47,7 +49,7 @@ impl<T: Summed> Input<T> {
     }
 }
 
-/// The functions, and the bits of the result that each must have.
+/// Returns the functions, each with the bits that its result must have.
 fn ways<'r, T: Summed>(
     cuda: &'r Cuda,
     reducer: &'r Reducer<T>,
@@ -69,17 +71,15 @@ fn ways<'r, T: Summed>(
             host::exact_sum(values).to_bits64(),
         ),
     ];
-    if T::DOT.is_some() {
-        // The halves of the slice: as many bytes as the sums read.
-        let half = values.len() / 2;
-        let dot = move |at: Address<'_>| {
-            let a = Borrowed::new(cuda, at, half as u64)?;
-            let b = Borrowed::new(cuda, at.skip((half * size_of::<T>()) as u64), half as u64)?;
-            T::dot(reducer, &a, &b, &mut result()?).map_or(Ok(()), |done| done.map_err(failed))
-        };
-        let expected = host::exact_dot(&values[..half], &values[half..2 * half]).map_err(failed)?;
-        ways.push((Way { name: "exact dot".into(), run: Box::new(dot) }, expected.to_bits64()));
-    }
+    // The two halves of the slice; together, they have as many bytes as the sums read.
+    let half = values.len() / 2;
+    let dot = move |at: Address<'_>| {
+        let a = Borrowed::new(cuda, at, half as u64)?;
+        let b = Borrowed::new(cuda, at.skip((half * size_of::<T>()) as u64), half as u64)?;
+        reducer.exact_dot_into(&a, &b, &mut result()?).map_err(failed)
+    };
+    let expected = host::exact_dot(&values[..half], &values[half..2 * half]).map_err(failed)?;
+    ways.push((Way { name: "exact dot".into(), run: Box::new(dot) }, expected.to_bits64()));
     Ok(ways)
 }
 
@@ -106,7 +106,7 @@ pub(super) fn measure<T: Summed>(
         let found = u64::from_le_bytes(bytes) & (u64::MAX >> (64 - 8 * size_of::<T::Output>()));
         if found != expected {
             return Err(Error::Findings(format!(
-                "reduce, {}: the result for {n} {} of {} has the bits {found:#x}, but reduce::host returns {expected:#x}",
+                "reduce, {}: the result for {n} {} elements of {} data has the bits {found:#x}, but reduce::host returns {expected:#x}",
                 way.name,
                 T::NAME,
                 input.data.name(),

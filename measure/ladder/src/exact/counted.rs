@@ -1,14 +1,18 @@
-//! The same sums in the interpreter: verified, and their warp instructions counted.
+//! Verifies the same sums in the interpreter, and counts their warp instructions.
 
 use common::{Error, Result};
 use measured::{exact::PLAIN, table::Table};
-use reduce::{Accumulator, Family, Kernel, Operation, host, launch, shape};
+use reduce::{
+    Accumulator, Family, Kernel, Operation, host,
+    launch::{self, Cut},
+    shape,
+};
 use simt::{Arg, Counters, Gpu, Launch, Module};
 
 use super::data::{Data, Summed};
 
-/// Blocks that are resident at once: four on each multiprocessor of an H200.
-const RESIDENT: u32 = 4 * 132;
+/// The number of multiprocessors of an H100 or H200.
+const MULTIPROCESSORS: u32 = 132;
 
 /// A launch of one of the kernels.
 struct Call {
@@ -17,16 +21,17 @@ struct Call {
     /// The first elements of the inputs.
     inputs: Vec<u64>,
     n: u64,
+    grid: u32,
     chunks: u32,
     vectors: u32,
     threads: u32,
-    /// Bytes of zeroed memory.
+    /// The size of the zeroed memory, in bytes.
     state: u64,
     /// The bits of the result.
     expected: u64,
 }
 
-/// The warp instructions of each kernel, for each kind of data and size.
+/// The number of warp instructions of each kernel, for each kind of data and each size.
 pub(super) fn table<T: Summed>(kinds: &[Data], sizes: &[u64], seed: u64) -> Result<String> {
     let mut table: Option<Table> = None;
     for &data in kinds {
@@ -53,49 +58,49 @@ pub(super) fn table<T: Summed>(kinds: &[Data], sizes: &[u64], seed: u64) -> Resu
 /// The plain sum, the exact sum, and the exact dot product of the slice's halves.
 fn calls<T: Summed>(values: &[T]) -> Result<Vec<Call>> {
     let (n, size) = (values.len() as u64, size_of::<T>() as u64);
-    let shape = shape::pick(n, size)
-        .ok_or_else(|| Error::Usage(format!("{n} elements are more than one call adds")))?;
+    let shape = shape::pick(n, size).ok_or_else(|| {
+        Error::Usage(format!("one call cannot add {n} elements: pass a smaller `--n`"))
+    })?;
     let plain = Call {
         way: PLAIN,
         kernel: reduce::kernel::<T>(Operation::Sum, Family::of(shape, true)),
         inputs: vec![0],
         n,
+        grid: shape.chunks().min(4 * MULTIPROCESSORS),
         chunks: shape.chunks(),
         vectors: shape.vectors(),
         threads: shape.threads(),
         state: 16 + u64::from(shape.values()) * size_of::<T::Output>() as u64 * 2,
         expected: host::sum(values).to_bits64(),
     };
-    let (threads, state) = (launch::THREADS, launch::STATE as u64);
-    let (chunks, vectors) = launch::cut(n, size, RESIDENT);
+    let exact = |way, kernel, inputs, n, cut: Cut, expected| {
+        let resident = cut.resident * MULTIPROCESSORS;
+        let (chunks, vectors) = cut.chunks(n, size, resident);
+        let (grid, threads, state) = (chunks.min(resident), cut.threads, launch::STATE as u64);
+        Call { way, kernel, inputs, n, grid, chunks, vectors, threads, state, expected }
+    };
     let expected = host::exact_sum(values).to_bits64();
-    let (kernel, inputs) = (T::KERNEL, vec![0]);
-    let exact =
-        Call { way: "exact sum", kernel, inputs, n, chunks, vectors, threads, state, expected };
-    let mut calls = vec![plain, exact];
-    if let Some(kernel) = T::DOT {
-        let half = n / 2;
-        let (chunks, vectors) = launch::cut_pair(half, size, RESIDENT);
-        let (a, b) = values[..2 * half as usize].split_at(half as usize);
-        let expected = host::exact_dot(a, b).map_err(|e| Error::Usage(e.to_string()))?.to_bits64();
-        let (way, inputs, n) = ("exact dot", vec![0, half], half);
-        calls.push(Call { way, kernel, inputs, n, chunks, vectors, threads, state, expected });
-    }
-    Ok(calls)
+    let sum = exact("exact sum", T::KERNEL, vec![0], n, T::CUT, expected);
+    let half = n / 2;
+    let (a, b) = values[..2 * half as usize].split_at(half as usize);
+    let expected = host::exact_dot(a, b).map_err(|e| Error::Usage(e.to_string()))?.to_bits64();
+    let dot = exact("exact dot", T::DOT, vec![0, half], half, T::DOT_CUT, expected);
+    Ok(vec![plain, sum, dot])
 }
 
-/// Runs a kernel, and returns its warp instructions. Fails if its result is wrong.
+/// Runs a kernel, and returns the number of its warp instructions. Fails if the kernel's result is
+/// wrong.
 fn play<T: Summed>(values: &[T], call: &Call, data: Data) -> Result<u64> {
     let what = |error: &dyn std::fmt::Display| {
         Error::Findings(format!(
             "{}, {} {} of {}: {error}",
-            call.kernel.name,
+            call.kernel.name(),
             values.len(),
             T::NAME,
             data.name()
         ))
     };
-    let module = Module::parse(call.kernel.ptx(9)).map_err(|e| what(&e))?;
+    let module = Module::parse(&call.kernel.ptx(9)).map_err(|e| what(&e))?;
     let mut gpu = Gpu::new();
     let bytes: &[u8] = bytemuck::cast_slice(values);
     let (input, output, state) = (|| {
@@ -106,7 +111,6 @@ fn play<T: Summed>(values: &[T], call: &Call, data: Data) -> Result<u64> {
         Ok((input, output, state))
     })()
     .map_err(|e: simt::Error| what(&e))?;
-    let grid = call.chunks.min(RESIDENT);
     let size = size_of::<T>() as u64;
     let inputs = call.inputs.iter().map(|first| Arg::U64(input + first * size));
     let rest = [
@@ -118,8 +122,8 @@ fn play<T: Summed>(values: &[T], call: &Call, data: Data) -> Result<u64> {
         Arg::U32(0),
     ];
     let launch = Launch {
-        entry: call.kernel.name,
-        grid: [grid, 1, 1],
+        entry: &call.kernel.name(),
+        grid: [call.grid, 1, 1],
         block: [call.threads, 1, 1],
         cluster: [1, 1, 1],
         shared: 0,

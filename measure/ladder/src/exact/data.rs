@@ -3,9 +3,7 @@
 use clap::ValueEnum;
 use half::{bf16, f16};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
-use reduce::{ExactElement, ExactProduct, Kernel, Reducer};
-
-use crate::competitors::Borrowed;
+use reduce::ExactElement;
 
 /// A kind of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -20,106 +18,71 @@ pub enum Data {
     Spread,
     /// All exponents of the type
     Wide,
-    /// Exponents from -20 to 20; each element occurs negated too, nearby
+    /// Exponents from -20 to 20; the negative of each element is also present, nearby
     Cancelling,
-    /// Dense significands of one exponent: one bin of each thread takes all
+    /// Dense significands with one exponent, so all elements are added to the same words
     OneBin,
     /// Subnormal numbers
     Subnormal,
-    /// The largest numbers, in both signs: beyond the levels of f64
+    /// The largest numbers, of both signs
     Largest,
-    /// Exponents that ascend as fast as the levels of f64 are moved, then fall
+    /// Exponents that rise by ten in each iteration of a block, then fall
     Sawtooth,
-    /// Neighbours whose sum is not a float: two halves are not added in one step
+    /// Neighbours whose sum is not a float, so two 16-bit floats cannot be added in one step
     Pairs,
+    /// Between 0 and 1, with an infinity in every 997 elements, so that most threads read their elements again
+    Infinite,
 }
 
 /// An element type with exact sums.
 pub(super) trait Summed:
     ExactElement<Output: bytemuck::Pod> + bytemuck::Pod + Into<f64>
 {
-    /// Its name in every table.
+    /// The type's name in every table.
     const NAME: &'static str;
     /// The exponents of the largest number and of the smallest subnormal.
     const EXPONENTS: [i32; 2];
-    /// Bits of the significand.
+    /// The number of bits in the significand.
     const PRECISION: i32;
-    /// The kernel of the dot product, if a device has one.
-    const DOT: Option<Kernel>;
-
+    /// Positive infinity.
+    const INFINITE: Self;
     /// The nearest finite value.
     fn near(value: f64) -> Self;
-
-    /// Launches the dot product. `None` if a device has none.
-    fn dot(
-        reducer: &Reducer<Self>,
-        a: &Borrowed<'_, Self>,
-        b: &Borrowed<'_, Self>,
-        out: &mut Borrowed<'_, Self::Output>,
-    ) -> Option<reduce::Result<()>>;
 }
 
-macro_rules! products {
+macro_rules! summed {
     ($($type:ty, $name:literal, $exponents:expr, $precision:literal, $from:expr;)+) => {$(
         impl Summed for $type {
             const NAME: &'static str = $name;
             const EXPONENTS: [i32; 2] = $exponents;
             const PRECISION: i32 = $precision;
-            const DOT: Option<Kernel> = Some(<$type as ExactProduct>::DOT);
+            const INFINITE: Self = <$type>::INFINITY;
 
             fn near(value: f64) -> Self {
                 let from: fn(f64) -> $type = $from;
                 from(value.clamp(<$type>::MIN.into(), <$type>::MAX.into()))
             }
-
-            fn dot(
-                reducer: &Reducer<Self>,
-                a: &Borrowed<'_, Self>,
-                b: &Borrowed<'_, Self>,
-                out: &mut Borrowed<'_, f32>,
-            ) -> Option<reduce::Result<()>> {
-                Some(reducer.exact_dot_into(a, b, out))
-            }
         }
     )+};
 }
-products! {
+summed! {
     f32, "f32", [127, -149], 24, |value| value as f32;
+    f64, "f64", [1023, -1074], 53, |value| value;
     f16, "f16", [15, -24], 11, f16::from_f64;
     bf16, "bf16", [127, -133], 8, bf16::from_f64;
 }
 
-impl Summed for f64 {
-    const NAME: &'static str = "f64";
-    const EXPONENTS: [i32; 2] = [1023, -1074];
-    const PRECISION: i32 = 53;
-    const DOT: Option<Kernel> = None;
-
-    fn near(value: f64) -> f64 {
-        value.clamp(f64::MIN, f64::MAX)
-    }
-
-    fn dot(
-        _: &Reducer<f64>,
-        _: &Borrowed<'_, f64>,
-        _: &Borrowed<'_, f64>,
-        _: &mut Borrowed<'_, f64>,
-    ) -> Option<reduce::Result<()>> {
-        None
-    }
-}
-
-/// Elements that the threads of a block load between two iterations of a thread, for f64.
+/// The number of `f64` elements that a block loads in each iteration of its loop.
 const ITERATION: usize = 512;
 
-/// Elements among which an element and its negation lie.
+/// The number of consecutive elements that contain both an element and its negative.
 const NEARBY: usize = 256;
 
 /// The exponents of `Spread` and `Cancelling`.
 const SPREAD: i32 = 20;
 
 impl Data {
-    /// Its name in every table: that of the option.
+    /// The name in every table, which is also the option's value.
     pub(super) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
@@ -134,13 +97,17 @@ impl Data {
                 some.shuffle(rng);
             }
         }
-        values.into_iter().map(T::near).collect()
+        let mut values: Vec<T> = values.into_iter().map(T::near).collect();
+        if self == Data::Infinite {
+            values.iter_mut().step_by(997).for_each(|value| *value = T::INFINITE);
+        }
+        values
     }
 
     fn one<T: Summed>(self, at: usize, rng: &mut ChaCha8Rng) -> f64 {
         let [top, bottom] = T::EXPONENTS;
         match self {
-            Data::Uniform => rng.random(),
+            Data::Uniform | Data::Infinite => rng.random(),
             Data::Normal => normal(rng),
             Data::LogNormal => sign(rng) * (3.0 * normal(rng)).exp(),
             Data::Spread | Data::Cancelling => of_exponents(rng, -SPREAD, SPREAD),
@@ -149,7 +116,6 @@ impl Data {
             Data::Subnormal => of_exponents(rng, bottom, bottom + T::PRECISION - 2),
             Data::Largest => of_exponents(rng, top - 7, top),
             Data::Sawtooth => {
-                // A level is moved for an element ten powers of two above it.
                 let exponent = bottom + (10 * (at / ITERATION) as i32) % (top - bottom);
                 of_exponents(rng, exponent, exponent)
             }
@@ -163,7 +129,7 @@ impl Data {
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    // Box and Muller; the logarithm of a number above 0.
+    // The Box–Muller transform; u is above 0, so that its logarithm is finite.
     let (u, v) = (1.0 - rng.random::<f64>(), rng.random::<f64>());
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
@@ -172,10 +138,11 @@ fn sign(rng: &mut ChaCha8Rng) -> f64 {
     if rng.random() { 1.0 } else { -1.0 }
 }
 
-/// A number of either sign whose exponent lies between two.
+/// Draws a number of either sign whose exponent lies between two bounds, inclusive.
 fn of_exponents(rng: &mut ChaCha8Rng, low: i32, high: i32) -> f64 {
     let exponent = rng.random_range(low..=high);
-    // Two factors, because one power of two may not be a double.
+    // The power is split into two factors, because the power itself may not be representable as a
+    // double.
     let half = exponent / 2;
     sign(rng) * (1.0 + rng.random::<f64>()) * 2f64.powi(half) * 2f64.powi(exponent - half)
 }
@@ -191,7 +158,8 @@ mod tests {
     fn drawn<T: Summed>() {
         for &data in Data::value_variants() {
             let values = wide::<T>(data, 1);
-            assert!(values.iter().all(|value| value.is_finite()), "{data:?} of {}", T::NAME);
+            let finite = values.iter().all(|value| value.is_finite());
+            assert_eq!(finite, data != Data::Infinite, "{data:?} of {}", T::NAME);
             assert!(values.iter().any(|value| *value != 0.0), "{data:?} of {}", T::NAME);
             assert_eq!(values, wide::<T>(data, 1), "{data:?} of {}", T::NAME);
             assert_ne!(values, wide::<T>(data, 2), "{data:?} of {}", T::NAME);

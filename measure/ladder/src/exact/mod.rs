@@ -1,5 +1,6 @@
-//! `ladder exact`: the exact sums and dot products of `reduce` against its plain sum of the same bytes, paired, for
-//! many kinds of data. In the interpreter, which has no times, they are verified and counted.
+//! Implements `ladder exact`, which compares the exact sums and dot products of `reduce` with its
+//! plain sum of the same bytes, in paired rounds, for many kinds of data. In the interpreter, which
+//! measures no times, the sums are verified and their instructions are counted.
 
 mod cell;
 mod counted;
@@ -31,7 +32,7 @@ use crate::{
     stop::{file, needs_a_gpu},
 };
 
-/// The sizes, if none are named: on a GPU and in the interpreter.
+/// The default sizes on a GPU, and the default sizes in the interpreter.
 const SIZES: [&[u64]; 2] = [&[1 << 10, 1 << 20, 1 << 24, 1 << 28], &[1000, 1 << 12]];
 
 /// Measures, prints a table for each type, and writes every sample.
@@ -42,7 +43,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         None => SIZES[usize::from(interpreted)].to_vec(),
     };
     if sizes.contains(&0) {
-        let text = "there is nothing to add in zero elements: `--n` must be at least 1 here";
+        let text = "there is nothing to add for zero elements: `--n` must be at least 1 here";
         return Err(Error::Usage(text.into()).into());
     }
     if interpreted {
@@ -101,8 +102,7 @@ fn typed<T: Summed>(
 /// Verifies and counts in the interpreter.
 fn counts(options: &Options, sizes: &[u64]) -> Result<(), Stop> {
     if options.out.is_some() {
-        let text =
-            "the interpreter has no times to write: leave out `--out`, or pass `--device cuda`";
+        let text = "the interpreter measures no times to write: leave out `--out`, or pass `--device cuda`";
         return Err(Error::Usage(text.into()).into());
     }
     let device = Device::open(Choice::Simt, &Settings::default())?;
@@ -120,7 +120,7 @@ fn counts(options: &Options, sizes: &[u64]) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The kinds of data that were asked for.
+/// The requested kinds of data.
 fn kinds(options: &Options) -> Vec<Data> {
     if options.data.is_empty() { Data::value_variants().to_vec() } else { options.data.clone() }
 }

@@ -10,11 +10,12 @@ use super::data::Data;
 /// Options of `ladder exact`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The numbers of elements, a list [default: 2^10,2^20,2^24,2^28; in the interpreter 1000,2^12]
+    /// The numbers of elements, as a list [default: 2^10,2^20,2^24,2^28; in the interpreter
+    /// 1000,2^12]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub n: Option<Sizes>,
 
-    /// The types of an element, a list
+    /// The types of the elements, as a list
     #[arg(
         long = "type",
         value_name = "TYPE",
@@ -23,7 +24,7 @@ pub struct Options {
     )]
     pub element: Vec<Kind>,
 
-    /// The kinds of data, a list [default: all]
+    /// The kinds of data, as a list [default: all]
     #[arg(long, value_name = "DATA", value_delimiter = ',')]
     pub data: Vec<Data>,
 
@@ -39,7 +40,7 @@ pub struct Options {
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 
-    /// The device: cuda, cuda:1, or simt, which verifies and counts but has no times
+    /// The device: cuda, cuda:1, or simt, which verifies and counts but measures no times
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "REDUCE_DEVICE")]
     pub device: Choice,
 }

@@ -25,14 +25,14 @@ use crate::{
 /// two is a multiple of it.
 const DRAWN: usize = 1_000_003;
 
-/// The total size of the copies of the input, in bytes. Samples read the copies in rotation, so
+/// The total size of the input's copies, in bytes. Samples read the copies in rotation, so
 /// that each sample finds its input outside L2.
 const ROTATION: u64 = 1 << 30;
 
-/// The bound on consecutive additions in CUB's sum.
+/// An upper bound on the number of consecutive additions in CUB's sum.
 const DEPTH: f64 = 4096.0;
 
-/// The elements on host and device, as many as the largest size needs.
+/// The elements on the host and on the device; their number is that of the largest size.
 pub(super) struct Input<T> {
     values: Vec<T>,
     memory: Memory,
@@ -80,26 +80,16 @@ impl<'c, T: Drawn> Ours<'c, T> {
     fn into(&self, at: Address<'_>) -> Result<()> {
         let mut out = Borrowed::new(self.cuda, self.out.address(), 1)?;
         let slice = Borrowed::new(self.cuda, at, self.n)?;
-        match self.operation {
-            Operation::Sum => self.reducer.sum_into(&slice, &mut out),
-            Operation::Min => self.reducer.min_into(&slice, &mut out),
-            Operation::Max => self.reducer.max_into(&slice, &mut out),
-        }
-        .map_err(failed)
+        self.reducer.reduce_into(self.operation, &slice, &mut out).map_err(failed)
     }
 
     /// Runs the operation, and waits until its result is on the host.
     fn here(&self, at: Address<'_>) -> Result<T::Output> {
         let slice = Borrowed::new(self.cuda, at, self.n)?;
-        match self.operation {
-            Operation::Sum => self.reducer.sum(&slice),
-            Operation::Min => self.reducer.min(&slice),
-            Operation::Max => self.reducer.max(&slice),
-        }
-        .map_err(failed)
+        self.reducer.reduce(self.operation, &slice).map_err(failed)
     }
 
-    /// Refuses results whose bits differ from those of the host's result.
+    /// Rejects results whose bits differ from those of the host's result.
     fn verify(&self, at: Address<'_>, exact: T::Output) -> Result<()>
     where
         T::Output: bytemuck::Pod,
@@ -111,7 +101,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
         for (way, got) in [("sum_into", stored), ("sum", self.here(at)?)] {
             if bytemuck::bytes_of(&got) != bytemuck::bytes_of(&exact) {
                 return Err(Error::Findings(format!(
-                    "reduce, {way}: the result for {} {} is {got:?}, but reduce::host returns {exact:?}: the bits differ",
+                    "reduce, {way}: the result for {} elements of type {} is {got:?}, but reduce::host returns {exact:?}: the bits differ",
                     self.n,
                     T::NAME
                 )));
@@ -121,7 +111,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
     }
 }
 
-/// CUB's reduction in each version of CUB, with its name in every table.
+/// The reduction in each version of CUB, with the version's name in every table.
 type Cubs<'p> = Vec<(String, cub::Prepared<'p>)>;
 
 fn cubs<'p, T: Drawn>(
@@ -139,7 +129,7 @@ fn cubs<'p, T: Drawn>(
     rig.peers.cubs().map(prepared).collect()
 }
 
-/// Refuses CUB results whose error is larger than rounding explains.
+/// Rejects CUB results whose error is larger than rounding explains.
 fn verify_cubs<T: Drawn>(
     ours: &Ours<'_, T>,
     cubs: &Cubs<'_>,
@@ -280,7 +270,7 @@ where
     Ok(taken)
 }
 
-/// Launches, then copies to pageable host memory, and waits.
+/// Launches the operation, copies the result to pageable host memory, and waits.
 fn copied(cuda: &Cuda, out: &Memory, launched: Result<()>) -> Result<()> {
     launched?;
     let mut bytes = [0; 4];
@@ -288,20 +278,12 @@ fn copied(cuda: &Cuda, out: &Memory, launched: Result<()>) -> Result<()> {
 }
 
 fn host<T: Drawn>(operation: Operation, values: &[T]) -> T::Output {
-    match operation {
-        Operation::Sum => reduce::host::sum(values),
-        Operation::Min => reduce::host::min(values),
-        Operation::Max => reduce::host::max(values),
-    }
+    reduce::host::reduce(values, operation)
 }
 
 /// Returns an operation's name in every table.
 pub(super) fn name(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Sum => "sum",
-        Operation::Min => "min",
-        Operation::Max => "max",
-    }
+    operation.name()
 }
 
 pub(super) fn failed(error: reduce::Error) -> Error {

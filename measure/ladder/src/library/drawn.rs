@@ -11,8 +11,8 @@ pub(super) trait Drawn: reduce::Element + bytemuck::Pod {
     /// Returns a random element; floats lie between -1 and 1.
     fn draw(rng: &mut ChaCha8Rng) -> Self;
 
-    /// Returns the result from the first bytes that CUB stored. A sum of halves is an `f32`, and a
-    /// minimum or maximum of halves is a half.
+    /// Reads the result from the first of the bytes that CUB stored. A sum of halves is an `f32`,
+    /// and a minimum or maximum of halves is a half.
     fn stored(sum: bool, bytes: [u8; 8]) -> f64;
 
     /// The tolerance for a sum of floats, relative to the sum of magnitudes; `None` if sums are
@@ -88,8 +88,8 @@ macro_rules! halves {
 }
 halves! { f16, "f16"; bf16, "bf16"; }
 
-/// Draws sizes from 1 to 2^30 with uniform logarithms, and adds all powers of two in that range.
-/// The sizes are sorted and have no duplicates.
+/// Draws sizes from 1 to 2^30 with uniformly distributed logarithms, and adds all powers of two in
+/// that range. The sizes are sorted and have no duplicates.
 pub(super) fn sizes(count: u32, seed: u64) -> Vec<u64> {
     if count == 0 {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Measures the time to first result. Each type and operation runs in a process of its own, without
-//! the driver's cache of compiled kernels.
+//! Measures the time to first result. Each combination of type and operation runs in its own
+//! process, without the driver's cache of compiled kernels.
 
 use std::{io::Write, process::Command, time::Instant};
 
@@ -49,8 +49,10 @@ pub(super) fn run(rig: &Rig, options: &Options) -> Result<(), Stop> {
             let figures: Vec<f64> = text.split_whitespace().flat_map(str::parse).collect();
             let [context, first, second] = figures[..] else {
                 let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                let text =
-                    format!("a process for a first result failed, {}: {said}", output.status);
+                let text = format!(
+                    "a process that measures the time to first result failed ({}): {said}",
+                    output.status
+                );
                 return Err(Error::Usage(text).into());
             };
             let (element, operation) = (word(kind), word(operation));
@@ -71,8 +73,8 @@ pub(super) fn run(rig: &Rig, options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Prints the measurements from this process, in milliseconds: the times for the context, the first
-/// result and the second result.
+/// Prints this process's measurements, in milliseconds: the times for the context, for the first
+/// result and for the second result.
 pub(super) fn alone(options: &Options) -> Result<(), Stop> {
     let ordinal = match options.place.device {
         Choice::Cuda(ordinal) => ordinal,
@@ -103,12 +105,7 @@ fn typed<T: Drawn>(cuda: &Cuda, operation: Operation) -> common::Result<(f64, f6
     let slice = Borrowed::<T>::new(cuda, memory.address(), N)?;
     let answer = || -> common::Result<f64> {
         let started = Instant::now();
-        match operation {
-            Operation::Sum => reduce::sum::<T>(stream, &slice),
-            Operation::Min => reduce::min::<T>(stream, &slice),
-            Operation::Max => reduce::max::<T>(stream, &slice),
-        }
-        .map_err(cell::failed)?;
+        reduce::reduce::<T>(stream, operation, &slice).map_err(cell::failed)?;
         Ok(milliseconds(started))
     };
     Ok((answer()?, answer()?))
@@ -118,13 +115,17 @@ fn milliseconds(since: Instant) -> f64 {
     (since.elapsed().as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// Returns a choice in the form in which it is written on the command line.
+/// Returns a choice as it is written on the command line.
 fn word(choice: &impl clap::ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 fn spawning(source: std::io::Error) -> Stop {
-    Error::File { doing: "starting a process for a first result".into(), source }.into()
+    Error::File {
+        doing: "starting a process that measures the time to first result".into(),
+        source,
+    }
+    .into()
 }
 
 #[cfg(test)]

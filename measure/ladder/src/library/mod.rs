@@ -1,6 +1,6 @@
 //! Implements `ladder library`, which measures `reduce` against CUB for every type and operation
 //! that `reduce` supports. The sizes are named or drawn. Times are measured on the device and as
-//! wall time, and so is the time to first result.
+//! wall time; the time to first result is measured too.
 
 mod cell;
 mod drawn;

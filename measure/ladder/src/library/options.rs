@@ -11,7 +11,7 @@ use crate::options::OnGpu;
 /// The options of `ladder library`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The numbers of elements, a list
+    /// The numbers of elements, as a list
     #[arg(
         long,
         value_name = "N",
@@ -20,8 +20,8 @@ pub struct Options {
     )]
     pub n: Sizes,
 
-    /// Instead of `--n`, draw this many sizes from 1 to 2^30 with uniform logarithms, and add all powers of
-    /// two in that range
+    /// Instead of `--n`, draw this many sizes from 1 to 2^30 with uniformly distributed logarithms,
+    /// and add all powers of two in that range
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub drawn: u32,
 
@@ -29,11 +29,11 @@ pub struct Options {
     #[arg(long, value_name = "SEED", default_value_t = 42)]
     pub seed: u64,
 
-    /// The types of an element, a list
+    /// The types of the elements, a list
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', default_value = "f32,i32")]
     pub element: Vec<Kind>,
 
-    /// The operations, a list
+    /// The operations, as a list
     #[arg(long, value_name = "OPERATION", value_delimiter = ',', default_value = "sum")]
     pub operation: Vec<Wanted>,
 
@@ -45,8 +45,8 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub callers: u32,
 
-    /// Measure the time to first result of each type and operation instead, each in a process of its own
-    /// without the driver's compilation cache
+    /// Instead, measure the time to first result for each type and operation, each in its own
+    /// process and without the driver's compilation cache
     #[arg(long)]
     pub first: bool,
 
@@ -78,7 +78,7 @@ pub enum Kind {
     Bf16,
 }
 
-/// An operation, by its command-line name.
+/// An operation, named as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "their names say it")]
 pub enum Wanted {

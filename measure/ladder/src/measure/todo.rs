@@ -1,4 +1,4 @@
-//! The types, sizes and cache states in a run, and their shares of its time.
+//! The types, sizes and cache states in a run, and their shares of the time limit.
 
 use common::{Element, Error, Result};
 use measured::Cache;
@@ -7,7 +7,7 @@ use super::Options;
 use crate::options::CacheName;
 
 /// The L2 size divided by the size of the largest input that stays in L2 after it is read. The 60
-/// MB of an H200 consist of two halves, and a line may be in both.
+/// MB cache of an H200 consists of two halves, and a line may be in both.
 const WARM_SHARE: u64 = 2;
 
 /// A type, a size, and the cache states in which to measure it.

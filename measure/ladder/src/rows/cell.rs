@@ -24,18 +24,18 @@ use crate::{
 /// two is a multiple of it.
 const DRAWN: u64 = 1_000_003;
 
-/// The total size of the copies of the input, in bytes. Samples read the copies in rotation, so
+/// The total size of the input's copies, in bytes. Samples read the copies in rotation, so
 /// that each sample finds its input outside L2.
 const ROTATION: u64 = 1 << 30;
 
 /// The duration of the untimed runs before each sample, in nanoseconds.
 const SETTLE: u64 = 100_000;
 
-/// The maximum number of rows whose sums are compared with the host's. If there are more rows,
-/// evenly spaced rows are compared.
+/// The maximum number of rows whose sums are compared with the host's. If there are more rows than
+/// this, evenly spaced rows are compared.
 const LOOKED_AT: u64 = 1 << 12;
 
-/// The bound on consecutive additions in CUB's sum.
+/// An upper bound on the number of consecutive additions in CUB's sum.
 const DEPTH: f64 = 4096.0;
 
 /// The elements on the host and on the device.
@@ -80,9 +80,9 @@ fn row(values: &[f32], begin: u64, elements: u64) -> Vec<f32> {
     row
 }
 
-/// Computes the host's sums of some rows, on all cores: of all rows if there are few, otherwise of
+/// Computes row sums on the host, on all cores: for every row if there are few rows, otherwise for
 /// the first row, the last row, and evenly spaced rows between them. If the rows are long, fewer
-/// rows are checked, because long rows take long on the host.
+/// rows are checked, because the host adds long rows slowly.
 fn expected(values: &[f32], rows: u64, elements: u64) -> Vec<Expected> {
     let some = LOOKED_AT.min((1 << 26) / elements).clamp(2, rows.max(2));
     let one = |at: u64| {
@@ -120,7 +120,7 @@ pub(super) fn measure(
         reducer.sum_rows_into(&slice, Rows::new(rows, elements), &mut sums).map_err(failed)
     };
     let mut ways: Vec<(&str, Run<'_>)> = vec![("reduce", Box::new(ours))];
-    // A call that does not support such rows is skipped.
+    // A call that does not support rows of this shape is skipped.
     let asked = if options.offsets { 0..2 } else { 0..1 };
     for way in asked {
         let Some(cub) = cub else { break };
@@ -193,15 +193,15 @@ fn verify(
         let (row, got, exact) = (one.row, sums[one.row as usize], one.sum);
         if !right(name, got, one) {
             return Err(Error::Findings(format!(
-                "{name}: row {row} of {rows} rows of {elements} elements has the sum {got:?}, but reduce::host returns {exact:?}"
+                "{name}: row {row}, of {rows} rows of {elements} elements each, has the sum {got:?}, but reduce::host returns {exact:?}"
             )));
         }
     }
     Ok(())
 }
 
-/// Whether the sum of a row is right: ours must be bit-identical, and others must be within the
-/// rounding error.
+/// Whether the sum of a row is right: our sum must be bit-identical, and other sums must be within
+/// the rounding error.
 fn right(name: &str, got: f32, expected: &Expected) -> bool {
     match name {
         "reduce" => got.to_bits() == expected.sum.to_bits(),
@@ -248,8 +248,8 @@ mod tests {
         let many = rows_of(1_000_003, 3);
         assert_eq!((many.len(), many[0], many[4095]), (4096, 0, 1_000_002));
         assert!(many.windows(2).all(|pair| (244..=245).contains(&(pair[1] - pair[0]))));
-        // If the rows are long, only as many are checked as have 2^26 elements in total, but at
-        // least two.
+        // If the rows are long, only rows with 2^26 elements in total are checked, but at least two
+        // rows.
         assert_eq!(rows_of(40, 1 << 22).len(), 16);
         assert_eq!(rows_of(3, 1 << 26), [0, 2]);
         for one in expected(&values, 5, 33) {

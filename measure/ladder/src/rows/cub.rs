@@ -2,8 +2,8 @@
 //! that file.
 //!
 //! This file contains `unsafe` code: every block calls a function whose signature is that in
-//! `peers/rows.cu`. The library reports the version of its layout, and any other version is
-//! refused.
+//! `peers/rows.cu`. The library reports the version of its layout, and is refused if this file does
+//! not support that version.
 #![expect(unsafe_code, reason = "CUB is called through C functions")]
 
 use std::{
@@ -101,8 +101,8 @@ pub(super) struct Prepared<'c> {
 }
 
 impl Prepared<'_> {
-    /// Returns the number of bytes of scratch memory that the call needs. If there are an input and
-    /// scratch memory, the sums are launched.
+    /// Returns the number of bytes of scratch memory that the call needs. If the caller passes an
+    /// input and scratch memory, the library launches the kernels.
     fn call(&self, input: Option<Address<'_>>) -> Result<usize> {
         let own = |at: Address<'_>, bytes| {
             self.cuda.device_address(at, bytes).map(|at| at as *mut c_void)
@@ -132,7 +132,7 @@ impl Prepared<'_> {
         Ok(bytes)
     }
 
-    /// Launches the sums of the rows at an address.
+    /// Launches the kernels that sum the rows at an address.
     pub(super) fn launch(&self, input: Address<'_>) -> Result<()> {
         self.call(Some(input)).map(drop)
     }

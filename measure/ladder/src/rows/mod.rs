@@ -28,7 +28,7 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         .map_err(needs_a_gpu("rows"))?;
     let cells = sizes::cells(options);
     if cells.is_empty() {
-        let text = "no rows: `--total` must be at least as large as a row of `--n`".into();
+        let text = "no row of `--n` elements fits in `--total` elements: pass a larger `--total` or a smaller `--n`".into();
         return Err(Error::Usage(text).into());
     }
     let peers = cub::Cub::load(options.cub.as_deref());

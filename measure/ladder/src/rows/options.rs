@@ -10,7 +10,7 @@ use crate::options::OnGpu;
 /// The options of `ladder rows`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The numbers of elements in a row, a list
+    /// The numbers of elements in a row, as a list
     #[arg(
         long,
         value_name = "N",
@@ -19,16 +19,18 @@ pub struct Options {
     )]
     pub n: Sizes,
 
-    /// The total numbers of elements, a list; for each length there are as many rows as fit
+    /// The total numbers of elements, as a list; for each row length, there are as many rows as fit
+    /// in the total
     #[arg(long, value_name = "TOTAL", default_value = "2^28", allow_hyphen_values = true)]
     pub total: Sizes,
 
-    /// Instead of `--n`, draw this many lengths from 1 to the total, with uniform logarithms
+    /// Instead of `--n`, draw this many lengths from 1 to the total, with uniformly distributed
+    /// logarithms
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub drawn: u32,
 
-    /// Instead of `--n` and `--drawn`, measure every power of two of rows and of elements, up to
-    /// the total
+    /// Instead of `--n` and `--drawn`, measure every pair of powers of two as the number of rows
+    /// and the number of elements in a row, up to the total
     #[arg(long, conflicts_with_all = ["drawn"])]
     pub map: bool,
 

@@ -27,8 +27,8 @@ fn of(total: u64, options: &Options) -> Vec<(u64, u64)> {
     lengths.into_iter().filter(|n| (1..=total).contains(n)).map(|n| (total / n, n)).collect()
 }
 
-/// Draws lengths with uniform logarithms. Every second length is odd, so that its rows are
-/// unaligned.
+/// Draws lengths with uniformly distributed logarithms. Every second length is odd, so that its
+/// rows are unaligned.
 fn drawn(count: u32, most: u64, seed: u64) -> Vec<u64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let top = (most as f64).log2();
@@ -76,8 +76,8 @@ mod tests {
     fn a_map_has_every_power_of_two_that_fits() {
         assert_eq!(asked("--map --total 4"), [(1, 1), (2, 1), (4, 1), (1, 2), (2, 2), (1, 4)]);
         assert_eq!(asked("--map --total 5"), asked("--map --total 4"));
-        // Of 34 powers for each, only the pairs whose product is within the total are measured;
-        // 2^33 rows of 2^33 elements would overflow 64 bits.
+        // Each of the two numbers may be any of 34 powers of two, but a pair is measured only if
+        // its product is within the total; 2^33 rows of 2^33 elements would overflow 64 bits.
         let large = asked("--map --total 2^33");
         assert_eq!(large.len(), 34 * 35 / 2);
         assert!(large.iter().all(|&(rows, n)| u128::from(rows) * u128::from(n) <= 1 << 33));

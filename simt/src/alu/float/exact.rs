@@ -1,6 +1,6 @@
 //! Computes products, quotients, square roots and fused multiply-adds in double precision, with
-//! directed rounding. Each is computed exactly in integers, then rounded once, so that subnormal
-//! results and overflows are correct too.
+//! directed rounding. Each result is computed exactly in integers, then rounded once, so that
+//! subnormal results and overflows are correct too.
 
 use crate::inst::Rounding;
 
@@ -27,8 +27,8 @@ fn parts(v: f64) -> Parts {
     }
 }
 
-/// Rounds `m * 2^e`, which is not zero. `more` states that the magnitude of the true value is
-/// larger than that, by less than `2^e`.
+/// Rounds `m * 2^e`, which is not zero. If `more` is set, the magnitude of the true value is larger
+/// than `m * 2^e`, by less than `2^e`.
 fn round(negative: bool, m: u128, e: i32, more: bool, round: Rounding) -> f64 {
     let top = 127 - m.leading_zeros() as i32;
     let lowest = (top + e - 52).max(-1074);
@@ -105,7 +105,7 @@ pub(crate) fn fma64(a: f64, b: f64, c: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || !ordinary(b) || !c.is_finite() {
         let v = a.mul_add(b, c);
         let (p, unlike) = (a * b, (a * b).is_sign_negative() != c.is_sign_negative());
-        // When rounding down, the sum of two zeros of unlike signs is -0.
+        // When rounding down, the sum of two zeros of opposite signs is -0.
         return if mode == Rounding::Down && v == 0.0 && p == 0.0 && unlike { -0.0 } else { v };
     }
     if c == 0.0 {
@@ -113,7 +113,7 @@ pub(crate) fn fma64(a: f64, b: f64, c: f64, mode: Rounding) -> f64 {
     }
     let (x, y, z) = (parts(a), parts(b), parts(c));
     let product = (x.negative != y.negative, u128::from(x.mantissa) * u128::from(y.mantissa));
-    // The highest set bit of both is bit 124 or 125.
+    // In both numbers, the highest set bit is bit 124 or 125.
     let p = (product.0, product.1 << 20, x.exponent + y.exponent - 20);
     let q = (z.negative, u128::from(z.mantissa) << 73, z.exponent - 73);
     let top = |v: (bool, u128, i32)| 127 - v.1.leading_zeros() as i32 + v.2;

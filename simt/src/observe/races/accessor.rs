@@ -69,7 +69,7 @@ impl Accessor<'_> {
         }
     }
 
-    /// Checks an access with atomics that a later atomic observed.
+    /// Checks an access against atomics that a later atomic observed.
     #[cold]
     fn unseen(&mut self, observed: &[Entry], entry: &Entry, writes: bool, target: Target) {
         for e in observed {
@@ -84,7 +84,7 @@ impl Accessor<'_> {
     fn raced(&mut self, e: &Entry, wrote: bool, entry: &Entry, writes: bool, target: Target) {
         let own = self.cluster.blocks[self.rank].index;
         // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,
-        // device scope.
+        // device scope is needed.
         let (needed, unordered) = match self.cluster.rank_of(e.block) {
             _ if e.block == own => (0, Apart::Unordered),
             Some(_) => (1, Apart::Cluster),
@@ -107,8 +107,9 @@ impl Accessor<'_> {
 }
 
 impl Accessor<'_> {
-    /// Whether both are stores of the same value by one instruction of one warp. Its lanes may store together, or one after
-    /// another: then the value of the earlier one is that in memory.
+    /// Whether both accesses are stores of the same value by one instruction of one warp. The lanes
+    /// of the warp may store together or one after another; in the second case, memory holds the
+    /// value of the earlier store.
     fn stores_the_same(&self, e: &Entry, entry: &Entry, target: Target) -> bool {
         let one = (e.block, e.warp(), e.pc()) == (entry.block, entry.warp(), entry.pc());
         let Some(access) = self.access.filter(|_| one) else { return false };

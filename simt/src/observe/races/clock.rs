@@ -2,13 +2,14 @@
 //!
 //! The clock of a cluster advances at every synchronization in the cluster. A thread is *ordered
 //! after* an access of another thread if that access happens before the thread's next access; in
-//! the code, the thread `knows` the access. The order is kept as the time by which the access was
+//! the code, the thread `knows` the access. The order is stored as the time by which the access was
 //! complete. A barrier gives the same time to many threads, so a block has one time for all its
 //! threads, and a warp has one time for all its lanes. Only the order that partial masks and
-//! atomics create is kept by lane.
+//! atomics create is stored per lane.
 
 use std::sync::Arc;
 
+use super::polls::Polls;
 use super::release::{Ref, Release};
 use super::shadow::{Entry, Strength};
 use super::unwaited::Unwaited;
@@ -20,11 +21,13 @@ pub(super) struct Cluster {
     pub(super) blocks: Vec<BlockClock>,
     /// For the last cluster barrier, the time at which each warp arrived, by rank and warp.
     pub(super) met: Arc<Vec<[u32; 32]>>,
-    /// The same for the barrier before it, for warps that have not yet waited for the last one.
+    /// The arrival times for the cluster barrier before the last one, for warps that have not yet
+    /// waited for the last one.
     pub(super) met_before: Arc<Vec<[u32; 32]>>,
-    /// The same for the next barrier; 0 for warps that have not arrived.
+    /// The arrival times for the next cluster barrier; 0 for warps that have not arrived.
     pub(super) arriving: Vec<[u32; 32]>,
-    /// By rank, the warps that wait for the next barrier, and those that have waited for the last.
+    /// For each rank, the warps that wait for the next barrier, and the warps that have waited for
+    /// the last one.
     pub(super) waits: Vec<(u32, u32)>,
 }
 
@@ -34,13 +37,13 @@ pub(super) struct BlockClock {
     /// Linear index of the block.
     pub(super) index: u32,
     pub(super) live: bool,
-    /// The time of the last barrier of the whole block. All its threads are ordered after all
-    /// earlier accesses of the block.
+    /// The time of the last barrier of the whole block. All threads of the block are ordered after
+    /// all of its earlier accesses.
     pub(super) base: u32,
     pub(super) warps: Vec<WarpClock>,
-    /// Releases that all its threads have acquired.
+    /// Releases that all threads of the block have acquired.
     pub(super) refs: Vec<Ref>,
-    /// Releases that they have read but not acquired, because no fence has followed.
+    /// Releases that the threads have read but not acquired, because no fence has followed.
     pub(super) pending: Vec<Ref>,
     /// Lanes that arrived at a barrier without waiting (`bar.arrive`), by barrier and warp.
     pub(super) ahead: Vec<(u32, Vec<u32>)>,
@@ -51,21 +54,22 @@ pub(super) struct BlockClock {
 pub(super) struct WarpClock {
     /// The time of the last barrier of the whole warp.
     pub(super) base: u32,
-    /// After barriers with partial masks: the time up to which each lane is ordered after each
+    /// After barriers with partial masks: the time up to which each lane is ordered after every
     /// other lane.
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
-    /// Lanes that the warp has, and those that have exited.
+    /// The lanes of the warp, and those that have exited.
     pub(super) lanes: u32,
     pub(super) exited: u32,
-    /// Releases that were acquired, those that were read but not acquired, and those that a fence
-    /// made; each with a mask of lanes.
+    /// Releases that were acquired, releases that were read but not acquired, and releases made by
+    /// a fence, each with a mask of lanes.
     pub(super) refs: Vec<(u32, Ref)>,
     pub(super) pending: Vec<(u32, Ref)>,
     pub(super) fenced: Vec<(u32, Arc<Release>)>,
     /// Lanes that have not stored to global memory since their last releasing fence.
     pub(super) fresh: u32,
-    /// Asynchronous copies that its threads have not waited for, if there are any.
+    /// Asynchronous copies that threads of the warp have not waited for, if there are any.
     pub(super) copies: Option<Box<Unwaited>>,
+    pub(super) polls: Polls,
 }
 
 impl Cluster {
@@ -122,8 +126,8 @@ impl Cluster {
         *(if self.arriving[rank][warp] == 0 { last } else { next }) |= 1 << warp;
     }
 
-    /// Returns whether a lane is ordered after all of an entry; `None` if that depends on the
-    /// releases that it has acquired.
+    /// Returns whether a lane is ordered after all lanes of an entry; `None` if the answer depends
+    /// on the releases that the lane has acquired.
     #[inline]
     pub(super) fn knows(&self, rank: usize, warp: u32, lane: u32, e: &Entry) -> Option<bool> {
         if e.strength() == Strength::Async {
@@ -147,9 +151,6 @@ impl Cluster {
                         return Some(true);
                     }
                 }
-            }
-            if self.blocks.len() == 1 {
-                return None;
             }
         }
         let other = if e.block == block.index { Some(rank) } else { self.rank_of(e.block) };

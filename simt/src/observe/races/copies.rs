@@ -1,9 +1,9 @@
 //! Asynchronous copies: those that their own thread waits for, and those of the copy engine, which
 //! accesses memory through another proxy.
 //!
-//! A `cp.async` copy is unordered with all accesses until its thread has waited for it. After that,
-//! it counts as a write of that thread. The engine sees writes of threads only after a
-//! `fence.proxy.async`.
+//! A `cp.async` copy is unordered with all accesses until its thread has waited for it. After the
+//! wait, the copy counts as a write of that thread. Writes of threads are visible to the engine
+//! only after a `fence.proxy.async`.
 
 use super::accessor::Accessor;
 use super::reports::Side;
@@ -15,8 +15,8 @@ use crate::observe::memory::lanes;
 use crate::observer::{Access, At, Copy};
 
 impl Races {
-    /// Returns the entry for the write of a copy that its thread must wait for. No access is
-    /// ordered with this write.
+    /// Returns the entry for the write of a copy that its thread must wait for. Until the wait, no
+    /// access is ordered with this write.
     pub(super) fn unwaited(&mut self, at: &At<'_>, copy: &Copy) -> Entry {
         // No mbarrier has this number.
         let entry = self.entry(at, Strength::Async, Scope::Sys).by(u32::MAX - copy.lane);
@@ -32,6 +32,7 @@ impl Races {
     /// Handles threads that commit copies to a group, or that wait for groups. After the wait, the
     /// copies are ordered like the thread's own writes.
     pub(super) fn waited(&mut self, at: &At<'_>, group: CopyGroup) {
+        self.changes += 1;
         let place = self.place(&at.block);
         let rank = at.block.rank as usize;
         let warp = &mut self.clusters[place].blocks[rank].warps[at.warp as usize];
@@ -48,18 +49,52 @@ impl Races {
                     && group.ends(one.group, groups[one.lane as usize & 31])
             })
             .collect();
+        let now = self.entry(at, Strength::Weak, Scope::Sys);
         for one in over {
-            let now = self.entry(at, Strength::Weak, Scope::Sys);
-            // A report names the line of the copy, not that of the wait.
-            let own = now.at(one.entry.pc()).by(1 << one.lane);
-            let Some(memory) = self.shared[place].get_mut(rank) else { continue };
-            let offset = u64::from(Access::peer(one.target).1);
-            for word in offset / 4..(offset + one.bytes).div_ceil(4) {
-                if let Some(cell) = memory.cells.get_mut(word as usize) {
-                    cell.settle(&one.entry, own, &mut memory.spill);
-                }
+            // An mbarrier that counts the copy publishes it from its arrival on.
+            let mut own = now.by(1 << one.lane);
+            if one.entry.lanes != u32::MAX - one.lane {
+                own.time = one.entry.time;
+            }
+            self.settle(at, &one, own);
+        }
+    }
+
+    /// Handles an `mbarrier` that counts a lane's copies: a thread that finds the phase complete is
+    /// ordered after them. The lane itself may also wait for the group of its copies.
+    pub(super) fn counted(&mut self, at: &At<'_>, lane: u32, mbarrier: u64) {
+        self.changes += 1;
+        let log = self.logs.make(self.key(at, Space::Shared, mbarrier));
+        let now = self.entry(at, Strength::Async, Scope::Sys).by(log);
+        let place = self.place(&at.block);
+        let warp = &mut self.clusters[place].blocks[at.block.rank as usize].warps[at.warp as usize];
+        let Some(unwaited) = &mut warp.copies else { return };
+        let open = |one: &One| one.lane == lane && one.entry.lanes == u32::MAX - lane;
+        let counted: Vec<One> = unwaited.copies.extract_if(.., |one| open(one)).collect();
+        unwaited
+            .copies
+            .retain(|old| old.lane != lane || counted.iter().all(|one| one.target != old.target));
+        for mut one in counted {
+            let entry = self.settle(at, &one, now);
+            one.entry = entry;
+            let block = &mut self.clusters[place].blocks[at.block.rank as usize];
+            block.warps[at.warp as usize].copies.get_or_insert_default().copies.push(one);
+        }
+    }
+
+    /// Replaces the entry of a copy's write. A report names the line of the copy, not the line of
+    /// the wait. Returns the new entry.
+    fn settle(&mut self, at: &At<'_>, one: &One, entry: Entry) -> Entry {
+        let entry = entry.at(one.entry.pc());
+        let (place, rank) = (self.place(&at.block), at.block.rank as usize);
+        let Some(memory) = self.shared[place].get_mut(rank) else { return entry };
+        let offset = u64::from(Access::peer(one.target).1);
+        for word in offset / 4..(offset + one.bytes).div_ceil(4) {
+            if let Some(cell) = memory.cells.get_mut(word as usize) {
+                cell.settle(&one.entry, entry, &mut memory.spill);
             }
         }
+        entry
     }
 
     /// Records writes of threads to shared memory in a kernel that uses the copy engine.
@@ -80,7 +115,8 @@ impl Races {
         }
     }
 
-    /// Applies a proxy fence: the engine now sees all writes that these threads are ordered after.
+    /// Applies a proxy fence: all writes that these threads are ordered after are now visible to
+    /// the engine.
     #[cold]
     pub(super) fn proxy_fenced(&mut self, at: &At<'_>) {
         let place = self.place(&at.block);
@@ -111,7 +147,7 @@ impl Races {
         }
     }
 
-    /// Forgets the writes of a block's predecessor, which are complete when a new block starts.
+    /// Discards the writes of a block's predecessor, which are complete when a new block starts.
     pub(super) fn forget_unfenced(&mut self, place: usize, rank: usize) {
         self.unfenced.retain(|&(p, r, _), _| (p, r) != (place, rank));
     }

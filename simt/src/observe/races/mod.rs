@@ -1,19 +1,21 @@
-//! The race check: unordered accesses to one address, at least one of them a write.
+//! The race check: unordered accesses to the same address, at least one of which is a write.
 //!
 //! The check uses the happens-before order, not the order of one run. This order comes from block
 //! barriers, warp barriers with their masks, cluster barriers, `mbarrier` phases, and release and
 //! acquire through atomics, flags and fences. A shuffle orders nothing. Two accesses that no chain
-//! of these operations connects are reported, whichever of them came first. So every schedule that
-//! takes the same path gives the same verdict.
+//! of these operations connects are reported, whichever of them came first. Every schedule that
+//! takes the same path therefore gives the same verdict.
 //!
-//! `shadow` records accesses, `strong` those of atomics, `clock` has the happens-before order within a cluster, `release` the order
-//! through memory, and `order` applies barriers and fences to both; `accessor`
-//! compares one access with earlier ones, and `reports` keeps the findings.
+//! `shadow` records accesses, `strong` records those of atomics, `clock` has the happens-before
+//! order within a cluster, `release` has the order through memory, and `order` applies barriers and
+//! fences to `clock` and `release`. `accessor` compares one access with earlier ones, and `reports`
+//! keeps the findings.
 
 mod accessor;
 mod clock;
 mod copies;
 mod order;
+mod polls;
 mod readonly;
 mod release;
 mod reports;
@@ -63,6 +65,8 @@ pub struct Races {
     /// Writes of threads that the copy engine does not see yet, if the kernel uses the engine.
     unfenced: Unfenced,
     engine: bool,
+    /// Number of writes and synchronizations in the launch, from 1.
+    changes: u64,
 }
 
 impl Races {
@@ -196,8 +200,8 @@ impl Races {
         add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
     }
 
-    /// Returns whether a store to global memory is the first after a fence. Such a store counts as
-    /// a flag, which other blocks are meant to poll.
+    /// Returns whether a store to global memory is the first one after a fence. Such a store counts
+    /// as a flag, which other blocks are meant to poll.
     fn publishes(&mut self, at: &At<'_>, access: &Access<'_>) -> bool {
         if access.space != Space::Global || access.wrote == 0 {
             return false;
@@ -319,6 +323,7 @@ impl Observer for Races {
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
         // A launch begins after all earlier ones have ended.
+        self.changes = 1;
         self.places.clear();
         self.clusters.clear();
         self.shared.clear();
@@ -352,6 +357,7 @@ impl Observer for Races {
             })
         });
         self.current = Some((block.cluster, place));
+        self.changes += 1;
         let rank = block.rank as usize;
         self.clusters[place].begin(rank, block.index as u32, launch.threads());
         let memory = &mut self.shared[place];
@@ -386,6 +392,22 @@ impl Observer for Races {
         if self.engine && access.space == Space::Shared && access.wrote != 0 {
             self.write_unfenced(at, access);
         }
+        let repeated;
+        let access = if access.wrote != 0 {
+            self.changes += 1;
+            access
+        } else if access.order == Order::Weak && !access.kind.is_atomic() {
+            access
+        } else {
+            let place = self.place(&at.block);
+            let block = &mut self.clusters[place].blocks[at.block.rank as usize];
+            let polls = &mut block.warps[at.warp as usize].polls;
+            repeated = Access { mask: polls.not_repeated(self.changes, at.pc, access), ..*access };
+            &repeated
+        };
+        if access.mask == 0 {
+            return;
+        }
         let publishes = self.publishes(at, access);
         let strength = match access.order {
             Order::Weak if !access.kind.is_atomic() => Strength::Weak,
@@ -411,6 +433,7 @@ impl Observer for Races {
     }
 
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {
+        self.changes += 1;
         let mine = self.entry(at, Strength::Weak, Scope::Sys).by(1 << copy.lane);
         for (space, address, bytes, kind) in [
             (copy.from, copy.source, copy.read, Kind::READ),
@@ -440,6 +463,10 @@ impl Observer for Races {
         self.waited(at, group);
     }
 
+    fn copy_arrive(&mut self, at: &At<'_>, lane: u32, mbarrier: u64) {
+        self.counted(at, lane, mbarrier);
+    }
+
     fn proxy_fence(&mut self, at: &At<'_>) {
         self.proxy_fenced(at);
     }
@@ -453,6 +480,7 @@ impl Observer for Races {
     }
 
     fn cluster_wait(&mut self, at: &At<'_>) {
+        self.changes += 1;
         let place = self.place(&at.block);
         self.clusters[place].cluster_wait(at.block.rank as usize, at.warp as usize);
     }

@@ -11,8 +11,9 @@ use crate::observer::{Arrive, At, Block, Complete, Level, Mbarrier, MbarrierOp};
 
 impl Races {
     /// Handles lanes that arrive at a barrier and continue. The barrier releases the accesses that
-    /// they are ordered after.
+    /// these lanes are ordered after.
     pub(super) fn arrived(&mut self, at: &At<'_>, arrive: &Arrive) {
+        self.changes += 1;
         if !arrive.arrive_only {
             return;
         }
@@ -46,6 +47,7 @@ impl Races {
     /// Handles a barrier that opens. All participants are now ordered after the accesses that any
     /// of them was ordered after.
     pub(super) fn completed(&mut self, complete: &Complete<'_>) {
+        self.changes += 1;
         let place = self.place(&complete.block);
         let rank = complete.block.rank as usize;
         let cluster = &mut self.clusters[place];
@@ -95,6 +97,7 @@ impl Races {
 
     /// Handles a fence. A later release includes all accesses before the fence.
     pub(super) fn fenced_off(&mut self, at: &At<'_>, order: Order, scope: Scope) {
+        self.changes += 1;
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp as usize);
         let cluster = &mut self.clusters[place];
@@ -112,18 +115,19 @@ impl Races {
         }
     }
 
-    /// Handles an operation on an `mbarrier`. The barrier is an object in memory, and at the end of
-    /// each phase it releases the accesses before that end.
+    /// Handles an operation on an `mbarrier`. The barrier is an object in memory, and the end of
+    /// each phase releases the accesses before it.
     pub(super) fn on_mbarrier(&mut self, at: &At<'_>, m: &Mbarrier) {
-        // A failing test orders nothing, and the test that passes is compared with earlier
-        // accesses. So polling takes no more work than one load.
+        // A test that fails orders nothing, and the test that succeeds is compared with earlier
+        // accesses. Checking a polling loop therefore takes no more work than checking one load.
         if m.op == MbarrierOp::TestFails {
             return;
         }
+        self.changes += 1;
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp);
         let key = self.key(at, Space::Shared, m.addr);
-        // The object itself is memory, and must be initialized before other threads use it.
+        // The object is in memory, and must be initialized before other threads use it.
         let (strength, kind) = match m.op {
             MbarrierOp::Init(_) | MbarrierOp::Invalidate => (Strength::Weak, Kind::WRITE),
             MbarrierOp::TestFails | MbarrierOp::TestPasses => (Strength::Strong, Kind::READ),
@@ -182,7 +186,7 @@ impl Races {
     }
 }
 
-/// Returns the key of the log of a barrier that only some threads of a block use. It lies beyond
+/// Returns the key of the log of a barrier that only some threads of a block use. The key is beyond
 /// all shared addresses.
 fn barrier_key(block: &Block, id: u32) -> (u64, u64) {
     (block.index + 1, 1 << 40 | u64::from(id))

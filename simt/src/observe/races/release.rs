@@ -1,8 +1,8 @@
 //! Releases through atomics, flags and `mbarrier`s, in a log for each address.
 //!
 //! A release appends the accesses that the thread is ordered after. An acquire records the length
-//! of the log. So the last of 1000 blocks is ordered after all of them, without 1000 copies of a
-//! clock.
+//! of the log. The last of 1000 blocks is therefore ordered after all others, without 1000 copies
+//! of a clock.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct Release {
     pub(super) base: u32,
     pub(super) warp_base: u32,
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
-    /// Blocks of the cluster by rank, and the times at which their warps last met.
+    /// The blocks of the cluster, by rank, and the times at which their warps last met.
     #[allow(clippy::type_complexity)] // Both parts are used together, in one place.
     pub(super) cluster: Option<(Vec<u32>, Arc<Vec<[u32; 32]>>)>,
     pub(super) refs: Vec<(u32, Ref)>,
@@ -103,7 +103,7 @@ impl Releases {
 
 #[derive(Debug, Clone)]
 struct LogEntry {
-    /// Its position among releases and ends of phases.
+    /// The position of this entry among releases and ends of phases.
     at: u32,
     lanes: u32,
     release: Arc<Release>,
@@ -116,8 +116,8 @@ struct Log {
     entries: Vec<LogEntry>,
     /// Releases by block and warp.
     warps: FxHashMap<(u32, u32), Releases>,
-    /// Releases by block, which counts as one lane: the order of its barriers is the same for all
-    /// its lanes.
+    /// Releases by block. Each block counts as one lane, because its barriers order all its lanes
+    /// in the same way.
     blocks: FxHashMap<u32, Releases>,
     /// Releases of threads in clusters of several blocks, by block and warp.
     met: FxHashMap<(u32, u32), Releases>,
@@ -125,7 +125,7 @@ struct Log {
     /// other blocks, and for all releases of each block.
     wide: Beyond,
     own: FxHashMap<u32, Beyond>,
-    /// For an `mbarrier`: the length of the log at the end of each phase, and the time of that end.
+    /// For an `mbarrier`, the length of the log and the time at the end of each phase.
     phases: Vec<(u32, u32)>,
 }
 
@@ -169,8 +169,8 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    /// Finds the log of an address. For shared memory, the key is the block (from 1) and the
-    /// offset; for global memory, it is 0 and the address.
+    /// Finds the log of an address. For shared memory, the key consists of the block (counted from
+    /// 1) and the offset; for global memory, it consists of 0 and the address.
     pub(super) fn get(&self, key: (u64, u64)) -> Option<u32> {
         self.keys.get(&key).copied()
     }
@@ -243,8 +243,9 @@ impl Logs {
         self.logs[log as usize].phases.get(usize::try_from(phase).ok()?).map(|&(length, _)| length)
     }
 
-    /// Returns whether a thread of `block` that has acquired `refs` is ordered after all of an
-    /// entry. `known` has the lanes of the entry that it is ordered after without these releases.
+    /// Returns whether a thread of `block` that has acquired `refs` is ordered after all lanes of
+    /// an entry. `known` is the mask of the entry's lanes that the thread is ordered after even
+    /// without these releases.
     pub(super) fn know(
         &self,
         block: u32,
@@ -279,9 +280,9 @@ impl Logs {
     fn knows_here(&self, block: u32, r: Ref, e: &Entry, missing: &mut u32) -> bool {
         let log = &self.logs[r.log as usize];
         if e.strength() == Strength::Async {
-            // The copy completes with its phase, so the time of the last phase that was seen
-            // decides. A copy from another block is visible only to waits whose scope includes that
-            // block.
+            // The copy completes with its phase, so the time of the last observed phase determines
+            // the order. A copy from another block is visible only to waits whose scope includes
+            // that block.
             if e.block != block && r.scope == 0 {
                 return false;
             }

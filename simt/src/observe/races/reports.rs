@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::shadow::{Entry, Strength};
 use crate::flow::{Reg, read, written};
-use crate::inst::{Op, Role};
+use crate::inst::{Inst, MbarOp, Op, Role, Sync};
 use crate::kernel::Kernel;
 use crate::model::Space;
 use crate::observe::finding::{Fault, Finding};
-use crate::observe::found::{BEYOND, BLOCK, Found, Key, WARP};
+use crate::observe::found::{BEYOND, BLOCK, Found, Key, ONE_WARP, WARP};
 use crate::observe::scene::Scene;
 
 /// The findings. Each pair of instructions is listed once.
@@ -54,17 +54,17 @@ impl Side {
     }
 }
 
-/// The reason why two accesses are unordered. The cure depends on it.
+/// The reason why two accesses are unordered. The cure depends on the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Apart {
-    /// Nothing orders them.
+    /// Nothing orders the accesses.
     Unordered,
-    /// Nothing orders them, and they are in two blocks of one cluster.
+    /// Nothing orders the accesses, and two blocks of the same cluster made them.
     Cluster,
-    /// Nothing orders them, and no order is needed, because one instruction of a warp stores one
-    /// value.
+    /// Nothing orders the accesses, and no order is needed, because one instruction of a warp
+    /// stores the same value.
     Same,
-    /// They are atomic, but the scope of one does not include the other.
+    /// The accesses are atomic, but the scope of one does not include the other.
     Scope,
 }
 
@@ -80,17 +80,18 @@ impl Reports {
         let strong = |s: Strength| matches!(s, Strength::Volatile | Strength::Strong);
         let reach = apart != Apart::Scope;
         let Some(scene) = &self.scene else { return };
-        // Threads that change one element lose changes, even if they happen to store the same
-        // value.
+        // If several threads update the same element, updates are lost even if the stored values
+        // happen to be equal.
         let changes = changes_in_place(&scene.kernel, a.pc, b.pc);
         let apart = if changes && apart == Apart::Same { Apart::Unordered } else { apart };
-        // Accesses of different sizes are not atomic to each other.
+        // Accesses of different sizes are not atomic with respect to each other.
         let both = strong(a.strength) && strong(b.strength);
         let mixed = both && scene.width(a.pc) != scene.width(b.pc);
         let fault = match (a.strength, b.strength) {
             (Strength::Volatile, Strength::Volatile) if reach && !mixed => Fault::UnorderedVolatile,
             _ if apart == Apart::Same => Fault::SameValue,
-            // Atomics and other strong accesses of the same bytes may conflict: that is their purpose.
+            // Atomics and other strong accesses to the same bytes may conflict, because they are
+            // intended for concurrent access.
             (x, y) if strong(x) && strong(y) && reach && !mixed => return,
             _ => Fault::DataRace,
         };
@@ -100,7 +101,8 @@ impl Reports {
         let (cure, rank) = match apart != Apart::Scope {
             true if changes => (ATOMIC, BEYOND),
             true if mixed => (MIXED, BEYOND),
-            _ => cure(&a, &b, apart, space),
+            true if starts(&scene.kernel, a.pc) => (starting(&scene.kernel), BEYOND),
+            _ => cure(&a, &b, apart, space, &scene.kernel),
         };
         let key = Key { fault, space: Some(space), pcs: (a.pc, b.pc), rank };
         self.found.add(key, 1, || {
@@ -134,7 +136,8 @@ impl Reports {
         );
     }
 
-    /// Reports a thread's write and a later copy of the engine without a proxy fence in between.
+    /// Reports a thread's write and a later copy by the copy engine, without a proxy fence in
+    /// between.
     #[cold]
     pub(super) fn unfenced(&mut self, sides: [Side; 2], address: u64) {
         let cure = "execute `fence.proxy.async` in the writers before the barrier, or after the \
@@ -163,15 +166,15 @@ impl Reports {
     }
 }
 
-const MIXED: &str = "they access a different number of bytes, and only accesses of the same bytes are atomic to each other; \
+const MIXED: &str = "they access a different number of bytes, and only accesses to the same bytes are atomic with respect to each other; \
                      let both access all of them at once";
 
 const ATOMIC: &str = "each thread reads the element, changes it and writes it back, so changes are \
                       lost; use one atomic operation, such as `atomicAdd`";
 
 /// Returns whether two instructions are the load and the store of one in-place change (`h[i]++`),
-/// or are both that store. A sum of two elements of the array (`a[i] += a[j]`) does not count,
-/// because barriers order its threads.
+/// or are both the store of such a change. A sum of two elements of the array (`a[i] += a[j]`) does
+/// not count, because barriers order the threads that compute it.
 fn changes_in_place(kernel: &Kernel, a: u32, b: u32) -> bool {
     let store = a.max(b);
     let Some(Op::Store { memory, .. }) = kernel.insts.get(store as usize).map(|inst| &inst.op)
@@ -216,12 +219,43 @@ fn reaches(kernel: &Kernel, first: u32, store: u32, source: impl Fn(u32) -> bool
 /// The largest distance, in instructions, between the load and the store of an in-place change.
 const FAR: u32 = 256;
 
+/// Returns whether an instruction initializes an `mbarrier`.
+fn starts(kernel: &Kernel, pc: u32) -> bool {
+    let op = &kernel.insts[pc as usize].op;
+    matches!(op, Op::Mbar(mbar) if matches!(mbar.op, MbarOp::Init { .. }))
+}
+
+/// Returns the cure for an `mbarrier` that other threads may use before it is initialized.
+fn starting(kernel: &Kernel) -> &'static str {
+    let has = |is: fn(&Op) -> bool| kernel.insts.iter().any(|inst| is(&inst.op));
+    let [arrives, waits] =
+        [has(|op| matches!(op, Op::ClusterArrive)), has(|op| matches!(op, Op::ClusterWait))];
+    match (arrives, waits) {
+        (true, false) => {
+            "the blocks arrive at the barrier of the cluster, but none waits; execute \
+             `barrier.cluster.wait` before the mbarrier is used"
+        }
+        (true, true) => "use the mbarrier only after the `barrier.cluster.wait`",
+        _ => "put a `__syncthreads()` between the initialization and the first use",
+    }
+}
+
+/// Returns whether the last barrier before an instruction is a warp barrier.
+fn follows_warp_barrier(kernel: &Kernel, pc: u32) -> bool {
+    let barrier = |inst: &Inst| match &inst.op {
+        Op::Bar(_) => Some(false),
+        Op::Sync { op, .. } if matches!(**op, Sync::Barrier) => Some(true),
+        _ => None,
+    };
+    kernel.insts[..pc as usize].iter().rev().find_map(barrier).unwrap_or(false)
+}
+
 /// Returns the cure for two unordered accesses, and its rank.
-fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
+fn cure(a: &Side, b: &Side, apart: Apart, space: Space, kernel: &Kernel) -> (&'static str, u8) {
     let either = |s: Strength| a.strength == s || b.strength == s;
     match (a, b) {
         _ if apart == Apart::Scope => {
-            ("the scope of one access excludes the other; widen it to the device", BEYOND)
+            ("the scope of one access excludes the other; widen this scope to the device", BEYOND)
         }
         _ if apart == Apart::Same => {
             ("they store the same value, so the result is correct; let one thread write it", BEYOND)
@@ -240,12 +274,22 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space) -> (&'static str, u8) {
         _ if either(Strength::Strong) && a.block == b.block => {
             ("make both accesses atomic, or put a `__syncthreads()` between them", BEYOND)
         }
+        _ if a.pc == b.pc && a.writes && b.writes && a.block == b.block => (
+            "if these are two rounds of a loop, a barrier is missing between the rounds; \
+             otherwise, let one thread write it",
+            BEYOND,
+        ),
         _ if a.pc == b.pc && a.writes && b.writes => {
             ("let one thread write it, or use an atomic such as `atomicAdd`", BEYOND)
         }
         _ if a.block == b.block && a.warp == b.warp => {
             ("a `__syncwarp()` is missing between them", WARP)
         }
+        _ if a.block == b.block && [a, b].iter().all(|s| follows_warp_barrier(kernel, s.pc)) => (
+            "a `__syncwarp()` orders only the lanes of one warp, but several warps run this code; \
+             let one warp run it (`tid < 32`), or put a `__syncthreads()` between the accesses",
+            ONE_WARP,
+        ),
         _ if a.block == b.block => ("a `__syncthreads()` is missing between them", BLOCK),
         _ if apart == Apart::Cluster || space == Space::Shared => {
             ("a `cluster.sync()` is missing between them", BEYOND)

@@ -7,8 +7,8 @@ pub(super) const LINE: usize = 32;
 /// Lines per page.
 const PAGE: usize = 32;
 
-/// Unordered accesses of one kind that a word records besides the last one. Later ones are
-/// unordered with about the same threads as these.
+/// Maximum number of unordered accesses of one kind that are recorded for a word, besides the last
+/// one. Any later access is unordered with about the same threads as the recorded accesses.
 pub(super) const KEPT: usize = 64;
 
 /// The strength of an access in PTX's memory model, apart from synchronization.
@@ -33,7 +33,7 @@ pub(super) struct Entry {
     pub(super) time: u32,
     /// Lanes; for a copy, the log of its `mbarrier`, or `u32::MAX` minus the lane that waits.
     pub(super) lanes: u32,
-    /// From the top: instruction (19 bits), warp (5), bytes (4), strength (2), scope (2).
+    /// From the highest bit: instruction (19 bits), warp (5), bytes (4), strength (2), scope (2).
     info: u32,
 }
 
@@ -59,7 +59,7 @@ impl Entry {
         Entry { info: self.info & 0x1fff | pc.min(0x7ffff) << 13, ..self }
     }
 
-    /// Returns the same access, to some bytes of the word only.
+    /// Returns the same access, restricted to the given bytes of the word.
     #[inline]
     pub(super) fn of(self, bytes: u32) -> Entry {
         Entry { info: self.info & !0xf0 | bytes << 4, ..self }
@@ -104,7 +104,7 @@ impl Entry {
 pub(super) struct Cell {
     pub(super) write: Entry,
     read: Entry,
-    /// Index of a list of further entries, or 0.
+    /// The number of a list of further entries, from 1; 0 if there is none.
     pub(super) more: u32,
 }
 
@@ -164,7 +164,8 @@ impl Cell {
     }
 
     /// Records one lane's access. `known` tells whether the accessing thread is ordered after all
-    /// of an entry. `race` is called for each conflicting entry for which it is not.
+    /// of an entry. `race` is called for each conflicting entry that the thread is not ordered
+    /// after.
     #[inline]
     pub(super) fn access(
         &mut self,
@@ -204,8 +205,8 @@ impl Cell {
             {
                 self.write_strong(entry, atomic && !knows, spill, known);
             } else if bytes == 15 {
-                // An access ordered after this write is also ordered after everything before it,
-                // and the races of this write were reported.
+                // An access ordered after this write is also ordered after everything that precedes
+                // this write, and the races of this write were reported.
                 spill.drop_list(&mut self.more);
                 self.write = entry;
                 self.read = Entry::default();
@@ -254,7 +255,7 @@ impl Cell {
         }
     }
 
-    /// A write of some bytes leaves the entries of the others.
+    /// A write to some bytes of a word keeps the entries of the other bytes.
     #[cold]
     fn write_bytes(&mut self, entry: Entry, spill: &mut Spill) {
         let left = |e: Entry| {
@@ -318,7 +319,7 @@ impl Shared {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whole {
     pub(super) entry: Entry,
-    /// The lane of its first word.
+    /// The lane that accessed the first word of the line.
     pub(super) first: u32,
     /// Words per lane.
     pub(super) words: u32,
@@ -346,7 +347,7 @@ impl Line {
         }
         match self {
             Line::Cells(cells) => cells,
-            _ => unreachable!("a line was just made into cells"),
+            _ => unreachable!("the line was just split into cells"),
         }
     }
 }
@@ -386,7 +387,8 @@ impl Global {
         &mut self.pages[self.last.1].lines[word as usize / LINE % PAGE]
     }
 
-    /// Records an access to a whole line. Returns `false` if it must be recorded word by word.
+    /// Records an access to a whole line. Returns `false` if the access must be recorded word by
+    /// word.
     pub(super) fn whole(&mut self, word: u64, whole: Whole) -> bool {
         let line = self.line(word);
         if matches!(line, Line::Empty) {
@@ -397,7 +399,7 @@ impl Global {
     }
 
     pub(super) fn cell(&mut self, word: u64) -> (&mut Cell, &mut Spill) {
-        self.line(word); // This makes its page the last one.
+        self.line(word); // This call makes the page of the word the last one used.
         let Global { pages, last, spill, .. } = self;
         let line = &mut pages[last.1].lines[word as usize / LINE % PAGE];
         (&mut line.cells()[word as usize % LINE], spill)
@@ -445,7 +447,7 @@ impl Global {
                         }
                     }
                     // One entry per byte and kind suffices, because the blocks of later forks are
-                    // unordered with all of them.
+                    // unordered with all entries.
                     cell.adopt(other, &fork.spill, spill);
                 }
             }

@@ -1,19 +1,23 @@
 //! Strong writes to a word, and the atomics that later ones observed.
 //!
-//! An atomic reads what the one before it left, so an access after the later one comes after the earlier one too, *in this run*.
-//! In another order it may come before. Only an access that depends on the result of an atomic, such as
-//! the reset of a ticket by its last taker, comes after in every run; `tickets` finds these.
+//! An atomic reads the value that the previous atomic left, so an access after the later atomic
+//! also comes after the earlier one, *in this run*. In another order of execution, the access may
+//! come before the earlier atomic. Only an access that depends on the result of an atomic, such as
+//! the reset of a ticket by its last taker, comes after that atomic in every run; `tickets` finds
+//! such accesses.
 
 use super::shadow::{Cell, Entry, KEPT, Spill, Strength};
 
-/// Observed atomics that a word records: of two blocks at least, so that each block finds one of another.
+/// Maximum number of observed atomics that are recorded for a word. The atomics come from at least
+/// two blocks, so that every block finds at least one atomic of another block.
 const OBSERVED: usize = 4;
 
 impl Cell {
-    /// Strong accesses may be unordered without a report, so one does not replace earlier ones:
-    /// weak ones are kept for later strong ones, and unordered ones for later weak ones. But an
-    /// atomic has observed the previous one, and replaces it: an access after the atomic comes
-    /// after everything that it observed (PTX's causality order: observation, then program order).
+    /// Unordered strong accesses are not reported, so a strong access does not replace the earlier
+    /// accesses on record: weak accesses are kept for comparison with later strong ones, and
+    /// unordered accesses are kept for comparison with later weak ones. However, an atomic has
+    /// observed the previous atomic, and replaces it: an access after the atomic comes after
+    /// everything that it observed (PTX's causality order: observation, then program order).
     #[cold]
     pub(super) fn write_strong(
         &mut self,
@@ -35,7 +39,7 @@ impl Cell {
             observe(&mut list.observed, old, &mut known);
         }
         if weak(&old) {
-            // The last weak write replaces those before it.
+            // The last weak write replaces the earlier weak writes.
             list.writes.retain(|e| e.bytes() & !old.bytes() != 0 || !weak(e));
         }
         list.writes.retain(|e| weak(e) || !known(e));
@@ -48,7 +52,8 @@ impl Cell {
     }
 }
 
-/// Records an atomic that a later one has observed; drops those that the later one knows.
+/// Records an atomic that a later one has observed, and drops those that the later one is ordered
+/// after.
 fn observe(list: &mut Vec<Entry>, old: Entry, mut known: impl FnMut(&Entry) -> bool) {
     if let Some(e) = list.iter_mut().find(|e| e.same_but_lanes(&old)) {
         e.lanes |= old.lanes;

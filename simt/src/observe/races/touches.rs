@@ -7,7 +7,7 @@ use super::shadow::{LINE, Strength};
 use crate::inst::{Inst, Op};
 
 /// Lines of memory that `ld.global.nc` reads, or that are written. Empty if the kernel has no such
-/// load.
+/// loads.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Readonly {
     pub(super) lines: FxHashMap<u64, Vec<Touch>>,

@@ -1,0 +1,48 @@
+// A learner's edit of v8: the additions are split into three groups.
+// Still costs: loads that wait for the additions of other loads.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Loads = 8;
+
+template <unsigned int Block>
+__device__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * (Loads * Block) + tid;
+    unsigned long long stride = (unsigned long long)gridDim.x * (Loads * Block);
+
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
+    const Vector* vectors = (const Vector*)in;
+    Vector sums = {};
+    #pragma unroll 1
+    for (; i < n / Width; i += stride) {
+        Vector next[Loads] = {};
+        for (int g = 0; g < Loads; g += 3) {
+            for (int k = g; k < g + 3 && k < Loads; k++) if (i + k * Block < n / Width) next[k] = vectors[i + k * Block];
+            for (int k = g; k < g + 3 && k < Loads; k++) for (int e = 0; e < Width; e++) sums.data[e] += next[k].data[e];
+        }
+    }
+    Element sum = blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
+    for (int e = 0; e < Width; e++) sum += sums.data[e];
+
+    // Reduce: combine each warp's values into one, then those values in the first warp.
+    for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    if (tid % 32 == 0) shared[tid / 32] = sum;
+    __syncthreads();
+    if (tid < 32) {
+        sum = tid < Block / 32 ? shared[tid] : 0;
+        for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    }
+
+    // Store: write the block's partial sum.
+    if (tid == 0) {
+        out[blockIdx.x] = sum;
+    }
+}
+
+// There is one entry point for each block size; the host chooses the one to launch.
+#define ENTRY(Block) \
+    extern "C" __global__ void __launch_bounds__(Block, 1024 / Block) reduce_##Block( \
+        const Element* in, Element* out, unsigned long long n) \
+    { reduce<Block>(in, out, n); }
+ENTRY(64) ENTRY(128) ENTRY(256) ENTRY(512) ENTRY(1024)

@@ -1,0 +1,26 @@
+// The additions are the same, but the lanes that add are neighbours: whole warps work or are idle.
+// Still costs: a warp's lanes stride over shared memory, so several lanes access the same bank.
+extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
+{
+    extern __shared__ Element shared[];
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
+
+    // Load: read one element per thread, or zero beyond the end.
+    shared[tid] = i < n ? in[i] : 0;
+    __syncthreads();
+
+    // Reduce: combine the block's elements into one.
+    for (unsigned int s = 1; s < blockDim.x; s *= 2) {
+        unsigned int left = 2 * s * tid;
+        if (left + s < blockDim.x) {
+            shared[left] += shared[left + s];
+        }
+        __syncthreads();
+    }
+
+    // Store: write the block's partial sum.
+    if (tid == 0) {
+        out[blockIdx.x] = shared[0];
+    }
+}

@@ -1,0 +1,62 @@
+// The length alone determines equal chunks: the bits do not depend on which block adds a chunk.
+// Still costs: at the end, a fence, a ticket and reads of the partial sums, one after another.
+struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
+const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
+
+// Returns a thread's sum over chunk c of `size` vectors; the last chunk has n % Width more elements.
+__device__ Element add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
+{
+    unsigned int tid = threadIdx.x;
+    unsigned long long i = c * size + tid, end = min((c + 1) * size, n / Width);
+
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
+    const Vector* vectors = (const Vector*)in;
+    Vector sums = {};
+    #pragma unroll 1
+    for (; i < end; i += Loads * Block) {
+        Vector next[Loads] = {};
+        for (int k = 0; k < Loads; k++) if (i + k * Block < end) next[k] = vectors[i + k * Block];
+        for (int k = 0; k < Loads; k++) for (int e = 0; e < Width; e++) sums.data[e] += next[k].data[e];
+    }
+    Element sum = end == n / Width && tid < n % Width ? in[n - 1 - tid] : 0;
+    for (int e = 0; e < Width; e++) sum += sums.data[e];
+    return sum;
+}
+
+// Reduce: combine each warp's values; the first warp combines the warp sums; thread 0 has the sum.
+__device__ Element tree(Element sum)
+{
+    __shared__ Element shared[Block / 32];
+    unsigned int tid = threadIdx.x;
+    __syncthreads(); // All threads have read the previous tree's values.
+    for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    if (tid % 32 == 0) shared[tid / 32] = sum;
+    __syncthreads();
+    if (tid < 32) {
+        sum = tid < Block / 32 ? shared[tid] : 0;
+        for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+    }
+    return sum;
+}
+
+extern "C" __global__ void __launch_bounds__(Block, 2) reduce(
+    const Element* in, Element* out, unsigned long long n, unsigned long long size, unsigned int chunks,
+    Element* partials, unsigned int* tickets)
+{
+    __shared__ bool last;
+    // Store: write the sum of each chunk, then the total.
+    for (unsigned int c = gridDim.x - 1 - blockIdx.x; c < chunks; c += gridDim.x) {
+        Element sum = tree(add(in, n, size, c));
+        if (threadIdx.x == 0) (chunks == 1 ? out : partials)[c] = sum;
+    }
+    if (chunks == 1) return;
+    if (threadIdx.x == 0) {
+        __threadfence(); // This block's partial sum is visible before its ticket is taken.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter.
+        __threadfence(); // The partial sums of all earlier tickets are visible from here on.
+    }
+    __syncthreads();
+    if (!last) return;
+    Element sum = tree(threadIdx.x < chunks ? partials[threadIdx.x] : 0);
+    if (threadIdx.x == 0) *out = sum;
+}

@@ -1,0 +1,66 @@
+//! Reasons why there is no prediction.
+
+/// Why there is no prediction.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The GPU has no table.
+    #[error(
+        "there is no table for the GPU `{gpu}`: choose one of {known}, or name a folder that `ladder probe` has written on it"
+    )]
+    Unknown {
+        /// The name that was given.
+        gpu: String,
+        /// The names that have a table.
+        known: String,
+    },
+    /// A file with a table cannot be read.
+    #[error("reading {file}: {why}; `ladder probe` writes this file")]
+    Unread {
+        /// The file.
+        file: String,
+        /// The reason.
+        why: String,
+    },
+    /// The kernel is for a newer GPU.
+    #[error("{kernel} needs compute capability {}.{}, but {gpu} has {}.{}", needs / 10, needs % 10, has / 10, has % 10)]
+    Newer {
+        /// The kernel.
+        kernel: String,
+        /// The compute capability that it needs, times ten.
+        needs: u32,
+        /// The GPU.
+        gpu: String,
+        /// The GPU's compute capability, times ten.
+        has: u32,
+    },
+    /// The last line of a table is not complete.
+    #[error("`{file}` is truncated: it ends in `{last}`; run `ladder probe` again")]
+    Cut {
+        /// The file.
+        file: String,
+        /// The last line.
+        last: String,
+    },
+    /// A table lacks an entry.
+    #[error(
+        "the table of `{file}` has no `{key}`: the file is truncated or damaged; run `ladder probe` again"
+    )]
+    Table {
+        /// The table.
+        file: String,
+        /// The missing entry.
+        key: String,
+    },
+    /// An entry of a table is not a number.
+    #[error(
+        "the table of `{file}` has `{key} = {value}`, which is not a positive number, or too large: run `ladder probe` again"
+    )]
+    Number {
+        /// The table.
+        file: String,
+        /// The entry.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+}
