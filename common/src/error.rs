@@ -1,4 +1,4 @@
-//! Errors. Each is a sentence that names both sides of the mismatch and the remedy.
+//! Errors. Each error is a sentence that names both sides of the mismatch and the remedy.
 
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -14,13 +14,23 @@ pub enum Error {
     NoDriver,
     /// The driver's library lacks a function that this program calls.
     #[error(
-        "{library} has no `{symbol}`, so this driver is too old: install version 550 or later, or use `--device simt`, which needs no driver"
+        "{library} has no `{symbol}`, so this driver is too old: install driver 550 or later, or use `--device simt`, which needs no driver"
     )]
     NoSymbol {
         /// The file name of the library.
         library: String,
         /// The name of the missing function.
         symbol: String,
+    },
+    /// A wrong kernel has no predicted time.
+    #[error("{step} is wrong on {n} elements, so it has no predicted time: {fault}")]
+    Unpredicted {
+        /// The step.
+        step: String,
+        /// The number of elements.
+        n: u64,
+        /// The error or the finding.
+        fault: String,
     },
     /// There is a driver but no GPU.
     #[error(
@@ -66,7 +76,7 @@ pub enum Error {
     },
     /// The driver is too old for the version of the PTX.
     #[error(
-        "the kernel's PTX is version {ptx}, but this driver (CUDA {driver}) does not support it: install version 550 or later"
+        "the kernel's PTX is version {ptx}, but this driver (CUDA {driver}) does not support it: install driver 550 or later"
     )]
     OldDriver {
         /// The version on the PTX's `.version` line.
@@ -123,7 +133,7 @@ pub enum Error {
     },
     /// The kernel's parameters differ from the plan's arguments.
     #[error(
-        "the host passes {passes} to `{entry}`, but the kernel in {file} takes {takes}: declare the host's parameters, in this order"
+        "the host passes {passes} to `{entry}`, but the kernel in {file} takes {takes}: declare the host's parameters, in the same order"
     )]
     Signature {
         /// The name of the kernel's file.
@@ -241,14 +251,12 @@ const REMEDY: &str = if cfg!(target_os = "macos") {
 };
 
 impl Error {
-    /// Marks an error that occurred in a second run, over the memory that the first run left.
+    /// Marks an error that occurred in a second run, which starts with the memory that the first run left.
     pub(crate) fn in_second_run(self) -> Error {
-        self.with(
-            "in a second run, over the memory that the first one left: the first run leaves state that affects the second",
-        )
+        self.with("in a second run, so the first run leaves state that affects the second")
     }
 
-    /// Marks an error of a run on fewer elements, after other runs.
+    /// Marks an error that occurred in a later run on fewer elements.
     pub(crate) fn in_smaller_run(self, n: u64) -> Error {
         self.with(&format!("in a later run, on {n} elements"))
     }

@@ -1,19 +1,19 @@
 // Neighbouring lanes add, and now they also use neighbouring banks.
-// Yours: the paragraph Reduce.
+// Write the paragraph Reduce.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element per thread, zero beyond the end.
+    // Load: read one element per thread, or zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
-    // Reduce: the block's elements to one.
-    // Write it here: no two lanes of a warp use different words of one bank.
+    // Reduce: combine the block's elements into one.
+    // Your code goes here: no two lanes of a warp use different words of one bank.
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }

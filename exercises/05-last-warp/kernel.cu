@@ -1,25 +1,25 @@
 // The last warp works alone: its six rounds need no block barrier.
-// Yours: the last rounds. The loop stops when 64 values are left, in shared[0] to shared[63].
+// Write the last rounds. The loop stops when 64 values are left, in shared[0] to shared[63].
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
 
-    // Load: two elements per thread, zero beyond the end.
+    // Load: read two elements per thread, or zero beyond the end.
     shared[tid] = (i < n ? in[i] : 0) + (i + blockDim.x < n ? in[i + blockDim.x] : 0);
     __syncthreads();
 
-    // Reduce: the block's elements to one.
+    // Reduce: combine the block's elements into one.
     for (unsigned int s = blockDim.x / 2; s > 32; s /= 2) {
         if (tid < s) {
             shared[tid] += shared[tid + s];
         }
         __syncthreads();
     }
-    // Write it here: one warp adds the remaining 64, without `__syncthreads()`.
+    // Your code goes here: one warp adds the remaining 64 values, without `__syncthreads()`.
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }

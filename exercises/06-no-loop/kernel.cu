@@ -1,5 +1,5 @@
-// The block size is a template parameter: the compiler knows it, and therefore all rounds.
-// Yours: the paragraph Reduce, without a loop at run time.
+// The block size is a template parameter: the compiler knows it, and therefore knows all rounds.
+// Write the paragraph Reduce, without a loop at run time.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
@@ -7,20 +7,20 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
 
-    // Load: two elements per thread, zero beyond the end.
+    // Load: read two elements per thread, or zero beyond the end.
     shared[tid] = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
     __syncthreads();
 
-    // Reduce: the block's elements to one.
-    // Write it here: for Block = 64, 128, 256, 512 and 1024.
+    // Reduce: combine the block's elements into one.
+    // Your code goes here: it must work for Block = 64, 128, 256, 512 and 1024.
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }
 }
 
-// One entry point for each block size: the host launches one of them.
+// There is one entry point for each block size; the host chooses the one to launch.
 #define ENTRY(Block) \
     extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
     { reduce<Block>(in, out, n); }

@@ -1,5 +1,5 @@
 // Lanes of a warp add their sums by shuffles; shared memory holds one value per warp.
-// Yours: the paragraph Reduce.
+// Write the paragraph Reduce.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
@@ -7,19 +7,19 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
 
-    // Load: two elements per thread, zero beyond the end.
+    // Load: read two elements per thread, or zero beyond the end.
     Element sum = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
 
-    // Reduce: each warp to one value, then those values in the first warp.
-    // Write it here: at its end, thread 0 holds the sum of the block.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Your code goes here: at its end, thread 0 holds the sum of the block.
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = sum;
     }
 }
 
-// One entry point for each block size: the host launches one of them.
+// There is one entry point for each block size; the host chooses the one to launch.
 #define ENTRY(Block) \
     extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
     { reduce<Block>(in, out, n); }

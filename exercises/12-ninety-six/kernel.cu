@@ -1,5 +1,5 @@
 // A block of 96 threads, or of 32 or 160: a tree whose halves are not always equal.
-// Yours: all of it. One element per thread; the sum of block b is stored at out[b].
+// Write the whole kernel. One element per thread; the sum of block b is stored in out[b].
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
 }

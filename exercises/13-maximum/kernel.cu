@@ -1,5 +1,5 @@
-// The largest element of each block, at out[b]; NaN is ignored, and the maximum of no elements is lowest().
-// Yours: all of it. One element per thread; a block has 64 to 1024 threads, a power of two.
+// The largest element of block b is stored in out[b]; NaN is ignored, and the maximum of no elements is lowest().
+// Write the whole kernel. One element per thread; the block size is a power of two from 64 to 1024.
 // The lowest Element: minus infinity, or the smallest int.
 __device__ Element lowest()
 {

@@ -1,5 +1,5 @@
-// Sum and maximum of each block in one pass: at sums[b] and maxima[b].
-// Yours: all of it. Two elements per thread; shared memory has space for two values per thread. The input has no NaN.
+// The sum and the maximum of block b, found in one pass, are stored in sums[b] and maxima[b].
+// Write the whole kernel. Two elements per thread; shared memory has space for two values per thread. The input has no NaN.
 // The lowest Element: minus infinity, or the smallest int.
 __device__ Element lowest()
 {

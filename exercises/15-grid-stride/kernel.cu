@@ -1,16 +1,16 @@
 // A grid of any size: each block continues until no element is left, and then executes its tree once.
-// Yours: the paragraph Load. As it is, a block adds one tile of two elements per thread.
+// Write the paragraph Load. As given, a block adds one tile of two elements per thread.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
 
-    // Load: two elements per thread, zero beyond the end.
+    // Load: read two elements per thread, or zero beyond the end.
     Element sum = 0;
     if (i < n) sum += in[i] + (i + blockDim.x < n ? in[i + blockDim.x] : 0);
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -19,7 +19,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = sum;
     }

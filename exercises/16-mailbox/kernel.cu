@@ -1,10 +1,10 @@
-// One launch without fences: a partial sum and its flag are one store, and the last block polls for them.
-// Yours: publish, consume and the end. There are at most 256 blocks; slots is 0 before the first launch only.
+// One launch without fences: one store writes a partial sum and its flag, and the last block polls for them.
+// Write publish, consume and the end of the kernel. There are at most 256 blocks; slots is zero only before the first launch.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Words = sizeof(Element) / 4;
 union Message { Element value; unsigned int word[Words]; };
 
-// The sum of the elements that a thread loads.
+// Returns the sum of the elements that a thread loads.
 __device__ Element share(const Element* in, unsigned long long n)
 {
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -18,12 +18,12 @@ __device__ Element share(const Element* in, unsigned long long n)
     return sum;
 }
 
-// The sum of a block's threads, in thread 0.
+// Returns the sum over a block's threads, in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The previous values have been read.
+    __syncthreads(); // All threads have read the previous tree's values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -34,16 +34,16 @@ __device__ Element tree(Element sum)
     return sum;
 }
 
-// Publishes a value: Words stores of 64 bits, each with 32 bits of the value and, above them, a flag.
+// Publishes a value with `Words` 64-bit stores, each with 32 bits of the value and, above them, a flag.
 __device__ void publish(unsigned long long* slot, Element value)
 {
-    // Write it here.
+    // Your code goes here.
 }
 
-// Polls until the flags of a value are set, and clears them.
+// Polls until the flags of a value are set, clears them, and returns the value.
 __device__ Element consume(unsigned long long* slot)
 {
-    // Write it here.
+    // Your code goes here.
     return 0;
 }
 
@@ -51,5 +51,5 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
                                   unsigned long long* slots)
 {
     Element sum = tree(share(in, n));
-    // Write it here: thread 0 has the block's sum, and *out must get the sum of all blocks.
+    // Your code goes here: thread 0 has the block's sum, and *out must get the sum of all blocks.
 }

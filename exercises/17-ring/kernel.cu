@@ -1,5 +1,5 @@
 // A ring of three stages in shared memory: bulk copies fill it, and threads only add.
-// Yours: the loop over the stages. The stage k of a block begins at vector first + k * stride.
+// Write the loop over the stages. Stage k of a block begins at vector first + k * stride.
 // Needs compute_90: bulk copies that complete on an mbarrier.
 typedef unsigned long long Barrier;
 
@@ -8,7 +8,7 @@ __device__ unsigned int address(const void* shared)
     return (unsigned int)__cvta_generic_to_shared(shared);
 }
 
-// Makes a barrier; its phase is complete when one thread and all expected bytes have arrived.
+// Initializes a barrier, whose phase is complete when one thread and all expected bytes have arrived.
 __device__ void init(Barrier* barrier)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(address(barrier)) : "memory");
@@ -38,9 +38,9 @@ __device__ void wait(const Barrier* barrier, unsigned int parity)
 
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Stages = 3;
-const unsigned long long PerStage = 256; // Vectors of a stage: one for each thread.
+const unsigned long long PerStage = 256; // Vectors in a stage: one for each thread.
 
-// Reduce: each warp to one value, then those values in the first warp; thread 0 has the sum.
+// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
@@ -65,11 +65,11 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     if (tid < Stages) init(full + tid);
     __syncthreads();
 
-    // Load: the last n % Width elements, then a stage of the ring in each iteration.
+    // Load: read the last n % Width elements, then one stage of the ring in each iteration.
     Element sum = blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
-    // Write it here: thread 0 requests stages, and sum holds the elements that this thread has added.
+    // Your code goes here: thread 0 requests stages, and sum holds the sum of the elements that this thread adds.
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     sum = tree(sum);
     if (tid == 0) out[blockIdx.x] = sum;
 }

@@ -23,11 +23,11 @@ pub static STEPS: [&Step; 14] = [
     &v13_exact_sum::STEP,
 ];
 
-/// All studies. The pages of the book use none of them.
+/// All studies. The book's WebAssembly modules do not use them.
 #[cfg(not(target_family = "wasm"))]
 pub static STUDIES: [&Study; 3] = [&small_sum::STUDY, &row_sum::STUDY, &matrix_sum::STUDY];
 
-/// Returns the step or the variant of a step with this name.
+/// Returns the step, or the variant of a step, with this name.
 pub fn step(name: &str) -> Result<&'static Step> {
     let variants = STEPS.into_iter().flat_map(|step| step.variants);
     STEPS.into_iter().chain(variants).find(|step| step.name == name).ok_or_else(|| {

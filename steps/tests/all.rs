@@ -39,6 +39,18 @@ fn main() -> ExitCode {
     let again =
         test("v12-bulk-copy::fills_the_ring_in_any_order".into(), ring(Schedule::Adversarial(0)));
     tests.push(again.with_ignored_flag(true));
+    for study in STUDIES {
+        let ways = || study.ways.iter().copied();
+        let name = format!("{}::every_kernel_runs_and_no_lost_element_is_verified", study.name);
+        tests.push(test(name, move || testing::every_kernel(ways())));
+        let sweep = format!("{}::no_lost_element_is_verified_anywhere", study.name);
+        let sweep = test(sweep, move || testing::every_kernel_sweep(ways()));
+        tests.push(sweep.with_ignored_flag(true));
+    }
+    tests.push(test("steps::every_kernel_runs_and_no_lost_element_is_verified".into(), || {
+        testing::every_kernel(STEPS);
+    }));
+    tests.push(test("every_access_has_a_line".into(), every_access_has_a_line));
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
@@ -63,4 +75,27 @@ fn test(name: String, run: impl FnOnce() + Send + 'static) -> Trial {
         run();
         Ok(())
     })
+}
+
+/// Findings name a line of the kernel or of a file that it includes, never a line of the PTX.
+fn every_access_has_a_line() {
+    let ways = STUDIES.into_iter().flat_map(|study| study.ways);
+    for step in STEPS.into_iter().chain(ways.copied()) {
+        for text in step.kernel.ptx {
+            let module = simt::Module::parse(text).unwrap();
+            for kernel in module.entries().filter_map(|entry| module.kernel(entry)) {
+                for pc in 0..kernel.len() as u32 {
+                    let names = ["ld.global", "ld.shared", "st.", "bar", "atom", "shfl", "cp."];
+                    let reported = names.iter().any(|name| kernel.text(pc).starts_with(name));
+                    let (place, entry) = (kernel.place(pc), kernel.name());
+                    assert!(
+                        !reported || place.starts_with("line "),
+                        "{}: {entry}: {place}: {}",
+                        step.name,
+                        kernel.text(pc)
+                    );
+                }
+            }
+        }
+    }
 }

@@ -1,4 +1,5 @@
-// A sum of small numbers, computed by votes (Harris and Garland, 2011): the ones of each bit are counted.
+// A sum of small numbers, computed by votes (Harris and Garland, 2011): for each bit position, the
+// set bits are counted.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

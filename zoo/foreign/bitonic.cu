@@ -8,7 +8,7 @@ extern "C" __global__ void run(const int* in, int* out, unsigned int n)
         for (unsigned int s = size / 2; s > 0; s /= 2) {
             __syncthreads();
             unsigned int other = tid ^ s;
-            if (other < tid) continue; // The other thread swaps both.
+            if (other < tid) continue; // The other thread handles this pair.
             int mine = row[tid], theirs = row[other];
             if ((mine > theirs) == ((tid & size) == 0)) row[tid] = theirs, row[other] = mine;
         }

@@ -1,4 +1,5 @@
-// The smallest and largest float by integer atomics (Herf's radix tricks, 2001): bits are flipped so that they sort in the order of the numbers.
+// The smallest and largest float, found with integer atomics (Herf's radix tricks, 2001): bits are
+// flipped so that they sort in the order of the numbers.
 extern "C" __global__ void run(const float* in, unsigned int* out, unsigned int n)
 {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Sums by key (Westphal, NVIDIA's developer blog, 2015): lanes with the same key find each other, and one of them adds.
+// Sums by key (Westphal, NVIDIA's developer blog, 2015): lanes with the same key find each other, and one of these lanes adds.
 // Needs compute_80: __reduce_add_sync.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {

@@ -13,4 +13,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, long long n)
     // Store: add the warp's sum to the total.
     if (threadIdx.x % 32 == 0) atomicAdd(out, sum);
 }
-// Wrong: from element 2^31 on, the index is negative, so it is below n but far before the input.
+// Wrong: from element 2^31 on, the index is negative, so it is less than n but points far before the input.

@@ -24,4 +24,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         out[0] = sum;
     }
 }
-// Wrong: no `__threadfence()` precedes the ticket, so others may see the ticket before the sum.
+// Wrong: no `__threadfence()` precedes the ticket, so other blocks may see the ticket before the sum.

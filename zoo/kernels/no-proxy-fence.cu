@@ -16,7 +16,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
 
     Element sum = blockIdx.x == 0 && tid < n % 256 ? in[n - 1 - tid] : 0;
     for (unsigned int turn = 0, t = blockIdx.x; t < tiles; t += gridDim.x, turn++) {
-        // Load: copy a tile with one instruction, whose bytes the barrier counts.
+        // Load: copy a tile with one instruction; the barrier counts the copied bytes.
         if (tid == 0) asm volatile(EXPECT :: "r"(bar) : "memory");
         if (tid == 0) asm volatile(COPY :: "r"(to), "l"(in + t * 256ull), "r"(bar) : "memory");
         asm volatile(WAIT :: "r"(bar), "r"(turn % 2) : "memory");

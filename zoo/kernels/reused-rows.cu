@@ -4,7 +4,7 @@ __device__ Element add(Element sum)
     __shared__ Element rows[8];
     unsigned int tid = threadIdx.x;
 
-    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Reduce: combine each warp's values into one; every thread then adds the warps' sums.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) rows[tid / 32] = sum;
     __syncthreads();

@@ -8,7 +8,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Load: read one element per thread, or zero beyond the end.
     Element sum = i < n ? in[i] : 0;
 
-    // Reduce: lane 0 broadcasts the number of elements; by then, all lanes have stored theirs.
+    // Reduce: lane 0 broadcasts the number of elements; by then, all lanes have stored their elements.
     shared[tid] = sum;
     unsigned int lanes = __shfl_sync(0xffffffff, blockDim.x, 0);
     sum += shared[lanes - 1 - tid];

@@ -26,4 +26,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         out[0] = sum;
     }
 }
-// Wrong: the next launch's tickets continue from this launch's, so no block of it is the last.
+// Wrong: the next launch's tickets continue from this launch's, so none of its blocks is the last.

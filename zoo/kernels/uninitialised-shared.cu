@@ -20,4 +20,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: write the block's sum.
     if (tid == 0) out[blockIdx.x] = sum;
 }
-// Wrong: eight warps store eight rows, but the first warp reads 32.
+// Wrong: eight warps store eight values, but the first warp reads 32 values.

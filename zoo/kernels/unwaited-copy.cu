@@ -22,4 +22,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: write the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
-// Wrong: no thread waits for the group, so the copy may not have completed before the addition.
+// Wrong: no thread waits for the copy, so it may not have completed before the addition.

@@ -27,4 +27,4 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     // Store: write the block's sum.
     if (tid == 0) out[blockIdx.x] = shared[0];
 }
-// Wrong: `volatile` orders the rounds for one thread; for its neighbours, `__syncwarp()` does.
+// Wrong: `volatile` orders the rounds within one thread only; between threads, `__syncwarp()` does.

@@ -7,7 +7,7 @@ use simt::observe::Fault;
 pub struct Bug {
     /// The name of the bug.
     pub name: &'static str,
-    /// The CUDA source: the first line states its purpose, the last line its fault.
+    /// The CUDA source: the first line states its purpose, and the last line states its fault.
     pub source: &'static str,
     /// The PTX that is compiled from the source.
     pub ptx: &'static str,
@@ -50,7 +50,7 @@ pub enum Before {
     Nothing,
 }
 
-/// The length from which on every element is 1.
+/// Inputs of at least this length consist of ones.
 const LONG: u64 = 1 << 28;
 
 impl Bug {
@@ -81,7 +81,7 @@ impl Bug {
     /// Returns the correct sum.
     pub fn expected(&self) -> i32 {
         if self.is_long() {
-            return self.n as i32; // The sum wraps, like the kernel's.
+            return self.n as i32; // The sum wraps on overflow, as in the kernel.
         }
         (0..self.n).fold(0, |sum, i| sum.wrapping_add(self.element(i)))
     }

@@ -37,8 +37,8 @@ const USUAL: Bug = Bug {
 
 /// The number of warps, with 32 elements each.
 const WARPS: u32 = 313;
-/// The number of blocks of 1024 threads: one more than an H200 can hold, which has room for two on
-/// each of its 132 multiprocessors.
+/// The number of blocks of 1024 threads: one more than an H200 can hold, because each of its 132
+/// multiprocessors has room for two.
 const TOO_MANY: u32 = 265;
 /// A length beyond 2^31, which needs a 64-bit index.
 const BEYOND: u64 = (1 << 31) + 13;
@@ -57,12 +57,12 @@ pub static BUGS: [Bug; 19] = [
     bug!("shuffle-as-fence", DataRace at "shared[", blocks: WARPS, threads: 32),
     bug!("full-mask", BadLane at "__shfl_down_sync(0xffffffff", blocks: WARPS, threads: 32),
     bug!("active-mask", BadLane at "__shfl_down_sync(mask", threads: 32),
-    bug!("uninitialised-shared", Uninitialised at "sum = rows[tid]"),
+    bug!("uninitialised-shared", Uninitialized at "sum = rows[tid]"),
     bug!("out-of-bounds", OutOfBounds at "in[i + blockDim.x]", blocks: 20),
     bug!("misaligned-vector", Misaligned at "words[i]", blocks: 10),
     bug!("int-index", OutOfBounds at "sum = in[i]",
         n: BEYOND, blocks: (1 << 21) + 1, threads: 1024, sums: Sums::One, before: Before::Zero),
-    bug!("output-not-zeroed", Uninitialised at "atomicAdd(out, shared[0])",
+    bug!("output-not-zeroed", Uninitialized at "atomicAdd(out, shared[0])",
         sums: Sums::One, before: Before::Nothing),
     bug!("no-fence", DataRace at "partials[b",
         blocks: WARPS, threads: 32, sums: Sums::One, scratch: true),

@@ -13,5 +13,5 @@ mod watch;
 
 pub use bug::{Before, Bug, Sums};
 pub use bugs::{BUGS, EARLY_RETURN};
-pub use table::{page, table};
+pub use table::{page, table, wrapped};
 pub use watch::{Outcome, SCHEDULES, watch};

@@ -4,15 +4,15 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use zoo::{BUGS, Bug, page, table, watch};
+use zoo::{BUGS, Bug, page, table, watch, wrapped};
 
 fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();
     let (text, code) = match said(&asked) {
         Ok(text) => (text, ExitCode::SUCCESS),
         Err(message) => {
-            let _ = writeln!(io::stderr(), "error: {message}");
-            return ExitCode::FAILURE;
+            let _ = write!(io::stderr(), "{}", wrapped(&format!("error: {message}"), ""));
+            return ExitCode::from(2);
         }
     };
     // A closed pipe, for example to `head`, is not a failure.
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
 fn said(asked: &[String]) -> Result<String, String> {
     let run = |bug: &Bug| watch(bug).map_err(|error| format!("{}: {error}", bug.name));
     if asked.iter().any(|word| word == "--help" || word == "-h") {
-        return Ok("Usage: zoo [BUG ...]: runs broken sums in the interpreter: the named ones, or all if none is named.\n".into());
+        return Ok("Usage: zoo [BUG ...]\nRuns broken sums in the interpreter: the named sums, or all sums if none is named.\n".into());
     }
     if asked.is_empty() {
         let outcomes = BUGS.iter().map(run).collect::<Result<Vec<_>, _>>()?;

@@ -75,8 +75,8 @@ fn lines(finding: &Finding) -> String {
     numbers(finding).iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Wraps a text at [`WIDTH`] columns.
-fn wrapped(text: &str, indent: &str) -> String {
+/// Wraps a text at 80 columns.
+pub fn wrapped(text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();
     for word in text.split(' ') {

@@ -1,4 +1,4 @@
-//! Each bug is found by its own check, on its own line.
+//! Tests that each bug is found by the check that is meant for it, on the line with the fault.
 
 use simt::Schedule;
 use simt::observe::Fault;
@@ -28,7 +28,7 @@ fn each_is_caught_by_the_check_that_names_it_in_its_line() {
             bug.name,
             bug.at
         );
-        // There are no other findings.
+        // The bug causes no other findings than those in `ALSO`.
         let others: Vec<Fault> =
             outcome.found.iter().map(|(_, f)| f.fault).filter(|f| *f != bug.fault).collect();
         assert_eq!(
@@ -91,4 +91,15 @@ fn a_page_shows_the_line_and_fits_its_width() {
 fn a_copy_that_nobody_waits_for_comes_too_late_under_some_schedule() {
     let (_, outcome) = outcome("unwaited-copy");
     assert!((1..SCHEDULES.len()).contains(&outcome.right), "correct under {}", outcome.right);
+}
+
+/// An unknown name is a usage error, and the message fits into 80 columns.
+#[test]
+fn an_unknown_bug_is_a_usage_error() {
+    let program = env!("CARGO_BIN_EXE_zoo");
+    let output = std::process::Command::new(program).arg("no-such-bug").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("error: there is no bug `no-such-bug` in the zoo: choose "), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
 }

@@ -32,8 +32,8 @@ fn source(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Compiles a kernel. Prints a line and returns `None` if it uses a function that NVRTC has but the
-/// prelude for clang lacks.
+/// Compiles a kernel. Prints a line and returns `None` if the kernel uses a function that NVRTC has
+/// but the prelude for clang lacks.
 fn compiled(compiler: &Compiler, name: &str, source: &str) -> Option<Module> {
     let text = match compiler.compile(&Unit::of_kernel(source, "kernel.cu", "int")) {
         Ok(text) => text,

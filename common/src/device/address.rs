@@ -1,4 +1,4 @@
-//! Addresses of device memory. Plans bind them to kernel arguments, and copies use them.
+//! Addresses of device memory. Plans bind addresses to kernel arguments, and copies use them.
 
 use std::{marker::PhantomData, ops::Range};
 
@@ -16,7 +16,7 @@ pub struct Address<'m> {
 }
 
 impl<'m> Address<'m> {
-    /// Returns the address of all of an owner's bytes.
+    /// Returns the address of the owner's entire memory.
     pub(super) fn of<M>(_: &'m M, number: u64, bytes: u64, device: usize) -> Address<'m> {
         Address { number, bytes, device, memory: PhantomData }
     }
@@ -26,21 +26,21 @@ impl<'m> Address<'m> {
         self.bytes
     }
 
-    /// Returns the address without its first `bytes` bytes; the address is empty if no bytes
-    /// remain.
+    /// Returns the range without its first `bytes` bytes; the result is empty if no bytes remain.
     pub fn skip(self, bytes: u64) -> Address<'m> {
         let bytes = bytes.min(self.bytes);
         Address { number: self.number + bytes, bytes: self.bytes - bytes, ..self }
     }
 
-    /// Returns the address of the first `bytes` bytes. Fails if the range has fewer bytes.
+    /// Returns the address of the first `bytes` bytes. Fails if the range has fewer than `bytes`
+    /// bytes.
     pub fn first(self, bytes: u64) -> Result<Address<'m>> {
         if bytes <= self.bytes {
             return Ok(Address { bytes, ..self });
         }
         let what = if bytes == 1 { "byte does" } else { "bytes do" };
         Err(Error::Usage(format!(
-            "{bytes} {what} not fit into device memory of {} bytes: ask for fewer, or allocate more",
+            "{bytes} {what} not fit into device memory of {} bytes: use fewer bytes, or allocate more memory",
             self.bytes
         )))
     }
@@ -57,7 +57,7 @@ impl<'m> Address<'m> {
             return Ok(self.number);
         }
         Err(Error::Usage(format!(
-            "memory of {} bytes on one device was given to another: allocate and load on the device that launches",
+            "memory of {} bytes on one device was passed to another device: allocate memory and load kernels on the launching device",
             self.bytes
         )))
     }
@@ -122,7 +122,7 @@ mod tests {
         let own = device.alloc("own", 4).unwrap();
         let foreign = other.alloc("foreign", 4).unwrap();
         device.write(&own, 0, &[1; 4]).unwrap();
-        let sentence = "memory of 4 bytes on one device was given to another";
+        let sentence = "memory of 4 bytes on one device was passed to another device";
         refused(device.write(&foreign, 0, &[2; 4]), sentence);
         refused(device.read(&foreign, &mut [0; 4]), sentence);
         refused(device.fill(&foreign, 2), sentence);

@@ -42,7 +42,7 @@ pub fn by(
         beside(path, name).or_else(|| kernel.included(name).map(str::to_owned))
     })?;
     let committed = kernel.ptx(element);
-    // A kernel of the reader's own has no committed PTX.
+    // A reader's own kernel has no committed PTX.
     let unchanged = !committed.is_empty()
         && Stamp::read(committed, &format!("kernel.{element}.ptx"))?.source == source_hash(&whole);
     if unchanged && asked.is_none() {
@@ -73,7 +73,7 @@ fn read(path: &Path) -> Result<String> {
         .map_err(|source| Error::File { doing: format!("reading {}", path.display()), source })
 }
 
-/// Refuses PTX that is obviously broken before a driver or the interpreter reads it.
+/// Refuses obviously malformed PTX, before a driver or the interpreter reads it.
 fn looks_like_ptx(text: &str, file: &str) -> Result<()> {
     let reason = match text {
         _ if text.trim().is_empty() => "it is empty",
@@ -84,7 +84,7 @@ fn looks_like_ptx(text: &str, file: &str) -> Result<()> {
     Err(Error::BadPtx { file: file.to_owned(), reason: reason.to_owned() })
 }
 
-/// Refuses PTX whose stamp names another element type. PTX without a stamp passes.
+/// Refuses PTX whose stamp names another element type. PTX without a stamp is accepted.
 fn is_of(text: &str, element: Element, file: &str) -> Result<()> {
     let defined = |line: &str| {
         let (_, rest) = line.strip_prefix("//")?.split_once("Element=")?;
@@ -145,7 +145,8 @@ mod tests {
         let kernel = Kernel { path: "", source, includes: &[], ptx: [ptx, ptx, ""] };
         let origin = |text: &str, asked, element| {
             std::fs::write(&file, text).unwrap();
-            // Without a compiler, return the error instead of the origin.
+            // If there is no compiler, the function returns the error message instead of the
+            // origin.
             by(asked, &kernel, element, Some(&file))
                 .map_or_else(|e| e.to_string(), |ptx| ptx.origin)
         };
@@ -161,7 +162,7 @@ mod tests {
         let nowhere = Kernel { path: "nowhere/kernel.cu", source: "", ..kernel };
         let said = by(None, &nowhere, Element::I32, None).unwrap_err().to_string();
         assert!(said.starts_with("reading nowhere/kernel.cu"), "{said}");
-        // If the compiler is missing, the error does not blame an unchanged kernel.
+        // If the compiler is missing, the error does not say that the kernel has changed.
         for kind in [Kind::Nvrtc, Kind::Clang] {
             if let Err(missing) = Compiler::find(Some(kind)) {
                 assert_eq!(

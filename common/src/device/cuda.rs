@@ -3,7 +3,10 @@
 //! This file contains `unsafe` code. cudarc's safe layer fixes the types of a kernel's arguments at
 //! compile time, but a plan's arguments are data. Launches and memory operations therefore use
 //! cudarc's `result` layer.
-#![expect(unsafe_code, reason = "a plan's launches and memory use the driver's C functions")]
+#![expect(
+    unsafe_code,
+    reason = "a plan's launches and memory operations call the driver's C functions"
+)]
 
 use std::{cell::Cell, ffi::c_void, sync::Arc};
 
@@ -124,7 +127,7 @@ impl Cuda {
         self.launched.get()
     }
 
-    /// Allocates `bytes` bytes; `what` states their purpose in an error.
+    /// Allocates `bytes` bytes; `what` is their purpose, which an error message names.
     pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
         self.context.bind_to_thread().map_err(failed("allocating"))?;
         let (free, _) = self.context.mem_get_info().map_err(failed("asking for free memory"))?;
@@ -150,7 +153,7 @@ impl Cuda {
         self.context.mem_get_info().map_or(0, |(free, _)| free as u64)
     }
 
-    /// Copies bytes from the host into `memory`, `at` bytes after its start, and waits for the
+    /// Copies bytes from the host into `memory`, starting at byte `at`, and waits for the
     /// copy.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         let to = self.device_address(memory.address().skip(at), bytes.len() as u64)?;
@@ -339,7 +342,7 @@ impl Cuda {
 }
 
 impl Memory {
-    /// Returns the address of the whole memory.
+    /// Returns the address of the entire allocation.
     pub fn address(&self) -> Address<'_> {
         Address::of(self, self.address, self.bytes, identity(&self.context))
     }
@@ -354,7 +357,7 @@ impl Drop for Memory {
     }
 }
 
-/// Identifies a GPU's memory. A GPU that is opened twice has the same identity.
+/// Identifies a GPU's memory. Opening a GPU twice gives the same identity.
 fn identity(context: &CudaContext) -> usize {
     context.cu_ctx().addr()
 }
@@ -403,7 +406,8 @@ fn facts(context: &Arc<CudaContext>, driver: &str) -> Result<Facts, DriverError>
 /// Returns the peak bandwidth of the memory bus, in bytes per second; `None` if the driver does not
 /// report it.
 fn bus(kilohertz: u64, bits: u64) -> Option<f64> {
-    // The data rate is double, because the memory transfers data on both edges of its clock.
+    // The data rate is twice the clock rate, because the memory transfers data on both edges of its
+    // clock.
     let bus = 2.0 * kilohertz as f64 * 1e3 * bits as f64 / 8.0;
     (bus > 0.0).then_some(bus)
 }

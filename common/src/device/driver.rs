@@ -1,7 +1,7 @@
 //! Probes for the CUDA driver and translates its errors.
 //!
-//! This file contains `unsafe` code, because the library is probed before cudarc, which panics
-//! without it.
+//! This file contains `unsafe` code, because the library is probed before cudarc loads it: cudarc
+//! panics if the library is missing.
 #![expect(
     unsafe_code,
     reason = "loading the library is the only way to know whether it can be loaded"
@@ -45,8 +45,8 @@ const YOUNGEST: [&str; 3] =
 /// Returns the first of these functions that a library lacks; `None` if it lacks none or does not
 /// exist.
 fn missing(library: &str, symbols: &[&str]) -> Option<String> {
-    // SAFETY: this is the driver's library, which cudarc opens next. Its initialisers do not access
-    // our data.
+    // SAFETY: this is the driver's library, which cudarc opens next. The library's initializers do
+    // not access our data.
     let library = unsafe { libloading::Library::new(library) }.ok()?;
     // SAFETY: the symbols are looked up but not called.
     let has = |symbol: &str| unsafe { library.get::<*const c_void>(symbol.as_bytes()) }.is_ok();

@@ -3,7 +3,7 @@
 //!
 //! This file contains `unsafe` code, because only the driver's C functions allocate pinned memory
 //! and copy asynchronously.
-#![expect(unsafe_code, reason = "only the driver's C functions copy while others run")]
+#![expect(unsafe_code, reason = "only the driver's C functions copy asynchronously")]
 
 use std::{ffi::c_void, sync::Arc};
 
@@ -71,8 +71,8 @@ impl<'c> Feed<'c> {
                 what: "a pinned chunk of the input".into(),
                 needed: bytes,
             })?;
-            // SAFETY: `size` bytes were just allocated. All of them are written, so `piece` returns
-            // initialised memory.
+            // SAFETY: `size` bytes were just allocated. All of these bytes are written, so `piece`
+            // returns initialized memory.
             unsafe { at.cast::<u8>().write_bytes(0, size) };
             Ok::<_, Error>(Place { host: Pinned { at, bytes: size }, device, last: None })
         };
@@ -95,7 +95,7 @@ impl<'c> Feed<'c> {
         if let Some(last) = place.last {
             self.spans[last][1].synchronize().map_err(failed("waiting for a copy"))?;
         }
-        // SAFETY: the memory is initialised, lives as long as this value, and is borrowed with it.
+        // SAFETY: the memory is initialized, lives as long as this value, and is borrowed with it.
         // No copy from the memory is in progress.
         Ok(unsafe { std::slice::from_raw_parts_mut(place.host.at.cast(), place.host.bytes) })
     }

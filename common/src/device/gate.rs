@@ -18,7 +18,7 @@ use cudarc::driver::{CudaStream, DriverError, result, sys};
 use super::{cuda::Cuda, driver::failed};
 use crate::Result;
 
-/// A number in host memory, for which a stream waits.
+/// A number in host memory that a stream waits on.
 ///
 /// Tools such as compute-sanitizer and ncu make the host wait for the end of every launch. A closed
 /// gate would then cause a deadlock, so a watchdog permanently opens a gate that stays closed for
@@ -43,8 +43,8 @@ unsafe impl Sync for Flag {}
 
 impl Flag {
     fn set(&self, value: u32) {
-        // SAFETY: the flag is aligned and lives as long as this value. Both threads write it only
-        // here, and the GPU only reads it.
+        // SAFETY: the flag is aligned and lives as long as this value. Both threads write the
+        // number only here, and the GPU only reads it.
         unsafe { AtomicU32::from_ptr(self.0) }.store(value, Ordering::Release);
     }
 }
@@ -86,7 +86,7 @@ impl Gate {
             .ok()?;
         let (flag, watch) = (Arc::new(flag), Arc::default());
         let mut gate = Gate { flag, address, closings: 0, watch, keeper: None };
-        // Try the wait once, for the value that the number already has.
+        // Try the wait once, for the value that the flag already has.
         gate.wait(cuda.shared_stream(), 0).ok()?;
         cuda.finish().ok()?;
         let (watch, flag) = (gate.watch.clone(), gate.flag.clone());
@@ -164,9 +164,10 @@ impl Drop for Gate {
 mod tests {
     use super::*;
 
-    /// Runs a watchdog on a gate, which has been closed for the seventh time at `since`, if at all.
-    /// Returns the closing that the watchdog ended within a time limit, if any, and whether the
-    /// gate is broken.
+    /// Runs a watchdog on a gate. If `since` is `None`, the gate is open; otherwise it was closed
+    /// for the seventh time at `since`. Returns the number of times that the gate had been closed
+    /// when the watchdog opened it (`None` if it did not open the gate within a time limit), and
+    /// whether the gate is broken.
     fn opened(since: Option<Instant>, patience: Duration) -> (Option<u32>, bool) {
         let watch = Watchdog::default();
         watch.set(since.map(|since| (since, 7)));
@@ -175,8 +176,8 @@ mod tests {
             let keeper = scope.spawn(|| {
                 watch.keep(patience, |closings| opened.lock().unwrap().push(closings));
             });
-            // A gate that is late is opened soon. Otherwise, wait for a while and expect the gate
-            // to stay closed.
+            // If the gate is overdue, the test waits until the watchdog opens it. For any other
+            // gate, the test checks for a while that the watchdog does not open it.
             let late = since.is_some_and(|since| since.elapsed() > patience);
             let most = if late { 5 * patience } else { patience / 4 };
             let started = Instant::now();
@@ -195,7 +196,8 @@ mod tests {
     fn only_a_gate_that_stays_closed_too_long_is_opened_permanently() {
         let (now, patience) = (Instant::now(), Duration::from_secs(1));
         assert_eq!(opened(now.checked_sub(2 * patience), patience), (Some(7), true));
-        // A gate that closes in the future is not late, however slow this machine is.
+        // A gate whose closing time lies in the future is not overdue, however slow this machine
+        // is.
         assert_eq!(opened(Some(now + 1000 * patience), patience), (None, false));
         assert_eq!(opened(None, patience), (None, false));
     }

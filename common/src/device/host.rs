@@ -1,7 +1,7 @@
 //! The host's free memory.
 #![cfg_attr(
     windows,
-    expect(unsafe_code, reason = "only a C function of Windows reports free memory")
+    expect(unsafe_code, reason = "only a Windows C function reports the free memory")
 )]
 
 /// Returns the number of bytes of available host memory; unlimited if the system does not report
@@ -18,7 +18,7 @@ fn asked() -> Option<u64> {
     rest.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
 
-/// Returns the limit for a page of the book, which runs in WebAssembly.
+/// Returns the memory limit of a page of the book, whose code runs in WebAssembly.
 #[cfg(target_family = "wasm")]
 fn asked() -> Option<u64> {
     Some(256 << 20)

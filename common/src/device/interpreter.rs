@@ -1,4 +1,4 @@
-//! The interpreter as a device: it runs the same PTX on the CPU, and counts.
+//! The interpreter as a device: it runs the same PTX on the CPU, and counts operations.
 
 use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 
@@ -47,9 +47,9 @@ const PRINTED: usize = 1000;
 /// A check that runs during execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// Detects accesses to the same location without an order between them.
+    /// Detects accesses to the same location that are not ordered by synchronization.
     Races,
-    /// Detects reads of uninitialised memory.
+    /// Detects reads of uninitialized memory.
     Memory,
     /// Detects violations of the rules for barriers and masks.
     Sync,
@@ -205,7 +205,7 @@ impl Interpreter {
         address.first(bytes)?.on(self.identity())
     }
 
-    /// Copies bytes from the host into `memory`, `at` bytes after its start.
+    /// Copies bytes from the host into `memory`, starting at byte `at`.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         let to = self.device_address(memory.address().skip(at), bytes.len() as u64)?;
         self.gpu.borrow_mut().write(to, bytes).map_err(stopped("copying to the interpreter"))
@@ -226,7 +226,7 @@ impl Interpreter {
             .map_err(stopped("filling memory of the interpreter"))
     }
 
-    /// Marks memory as uninitialised.
+    /// Marks memory as uninitialized.
     pub fn forget(&self, memory: &Memory) -> Result<()> {
         let at = self.device_address(memory.address(), memory.bytes)?;
         self.gpu
@@ -240,7 +240,7 @@ impl Interpreter {
         self.gpu.borrow_mut().restart();
     }
 
-    /// Runs a kernel to its end.
+    /// Runs a kernel until it ends.
     pub fn launch(&self, program: &Program, call: &Call<'_>) -> Result<()> {
         let launch = self.interpreted(call)?;
         let mut watch = self.watch.borrow_mut();
@@ -291,14 +291,15 @@ impl Interpreter {
             on.iter().filter(|(_, found)| found.is_some()).map(|(check, _)| *check).collect();
         let found = on.iter().filter_map(|(_, found)| *found).flatten();
         let mut findings: Vec<Finding> = found.cloned().collect();
-        // The list begins with wrong barriers, because a wrong barrier can also cause a race.
+        // Barrier errors come first in the list, because an incorrect barrier can also cause a
+        // race.
         findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         let (printed, prints) = (prints.printed().to_vec(), prints.total());
         Observed { counters, checks, findings, printed, prints, trace }
     }
 
-    /// Finds state that the launches made by `work`, on `n` elements, leave for later launches.
-    /// Only state that atomics change is found.
+    /// Finds state that the launches of `work` on `n` elements leave behind for later launches.
+    /// Only state that is changed by atomics is found.
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         if n > CHECKED {
             return Vec::new();

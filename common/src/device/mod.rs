@@ -1,5 +1,4 @@
-//! Devices that run plans: a GPU or the interpreter. No other kind of device can be added from
-//! outside.
+//! Devices that run plans: a GPU or the interpreter. No other crate can add a kind of device.
 
 use std::{
     fmt,
@@ -141,7 +140,7 @@ impl Device {
         }
     }
 
-    /// Allocates `bytes` bytes; `what` states their purpose in an error.
+    /// Allocates `bytes` bytes; `what` is their purpose, which an error message names.
     pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
         match self {
             Device::Cuda(cuda) => cuda.alloc(what, bytes).map(Memory::Cuda),
@@ -149,7 +148,7 @@ impl Device {
         }
     }
 
-    /// Copies bytes from the host into `memory`, `at` bytes after its start, and waits for the
+    /// Copies bytes from the host into `memory`, starting at byte `at`, and waits for the
     /// copy.
     pub fn write(&self, memory: &Memory, at: u64, bytes: &[u8]) -> Result<()> {
         match (self, memory) {
@@ -178,7 +177,7 @@ impl Device {
     }
 
     /// Overwrites memory with values that no correct sum has: NaN for floats, −1 for integers. The
-    /// interpreter then treats the memory as uninitialised.
+    /// interpreter then treats the memory as uninitialized.
     pub fn poison(&self, memory: &Memory) -> Result<()> {
         match (self, memory) {
             (Device::Cuda(cuda), Memory::Cuda(memory)) => cuda.fill(memory, POISON),
@@ -204,7 +203,7 @@ impl Device {
         }
     }
 
-    /// Finds state that the launches made by `work`, on `n` elements, leave for later launches. On
+    /// Finds state that the launches of `work` on `n` elements leave behind for later launches. On
     /// a GPU, the result is always empty.
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         match self {
@@ -220,7 +219,7 @@ impl Device {
         }
     }
 
-    /// Waits until all launches have finished. Fails if any of them failed.
+    /// Waits until all launches have finished. Fails if any launch failed.
     pub fn finish(&self) -> Result<()> {
         match self {
             Device::Cuda(cuda) => cuda.finish(),
@@ -250,7 +249,7 @@ impl Memory {
 }
 
 fn foreign() -> Error {
-    Error::Usage("memory or a program from one device was given to another: allocate and load on the device that launches".into())
+    Error::Usage("memory or a kernel from one device was passed to another device: allocate memory and load kernels on the launching device".into())
 }
 
 impl fmt::Display for Choice {

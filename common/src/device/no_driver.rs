@@ -1,5 +1,5 @@
-//! A GPU for systems that have no driver. Its types have no values, so code that matches on a
-//! device compiles on every system.
+//! A GPU for systems that have no driver. The types of this GPU have no values, so code that
+//! matches on a device compiles on every system.
 
 use super::{address::Address, facts::Facts, ptx::Ptx};
 use crate::{Error, Result, plan::Call};

@@ -2,7 +2,7 @@
 //!
 //! This file contains `unsafe` code, because the driver accepts PTX and returns functions as
 //! pointers.
-#![expect(unsafe_code, reason = "PTX and functions are pointers to the driver")]
+#![expect(unsafe_code, reason = "the driver takes PTX and functions as raw pointers")]
 
 use std::{
     cell::RefCell,
@@ -31,7 +31,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Loads PTX. The driver, which supports CUDA version `driver`, compiles it for the GPU.
+    /// Loads PTX. The driver, which supports CUDA version `driver`, compiles the PTX for the GPU.
     pub(super) fn load(context: &Arc<CudaContext>, driver: &str, ptx: &Ptx) -> Result<Program> {
         use sys::{CUjit_option as Jit, CUresult as Code};
         let bad = |reason: String| Error::BadPtx { file: ptx.file.clone(), reason };
@@ -214,7 +214,7 @@ fn fits(file: &str, entry: &str, takes: &[Option<u32>], given: usize) -> Result<
     let but =
         if structures > 0 { format!(", {structures} of them structures") } else { String::new() };
     Err(Error::Usage(format!(
-        "the kernel `{entry}` of {file} takes {} parameters{but}, but the number of arguments is {given}: pass one for each parameter",
+        "the kernel `{entry}` in {file} takes {} parameters{but}, but the number of arguments is {given}: pass one for each parameter",
         takes.len()
     )))
 }
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(said(&[Some(8), Some(8), Some(4)], 3), "");
         let nine = said(&[Some(8); 9], 3);
         assert!(
-            nine.contains("`reduce` of a.ptx takes 9 parameters, but the number of arguments is 3"),
+            nine.contains("`reduce` in a.ptx takes 9 parameters, but the number of arguments is 3"),
             "{nine}"
         );
         let structure = said(&[Some(8), None], 2);

@@ -8,38 +8,38 @@ use crate::Result;
 /// An attribute and its unit.
 type Row = (&'static str, Attribute, &'static str);
 
-/// Attributes that no plan uses. Those that plans use are in [`Chip`](crate::plan::Chip).
+/// Attributes that no plan uses. The attributes that plans use are in [`Chip`](crate::plan::Chip).
 const ROWS: [Row; 18] = [
     ("lanes in a warp", Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE, ""),
-    ("threads in a block, at most", Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, ""),
+    ("maximum threads per block", Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, ""),
     ("blocks in a grid, x", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, ""),
     ("blocks in a grid, y", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, ""),
     (
-        "registers in a multiprocessor",
+        "registers per multiprocessor",
         Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
         "",
     ),
-    ("registers for a block, at most", Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, ""),
+    ("maximum registers per block", Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, ""),
     (
-        "shared memory for a block, by default",
+        "default maximum shared memory per block",
         Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
         "B",
     ),
     (
-        "shared memory that CUDA reserves in a block",
+        "shared memory that CUDA reserves for each block",
         Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
         "B",
     ),
     ("constant memory", Attribute::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, "B"),
     ("L2 cache", Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, "B"),
     (
-        "L2 cache that can be set aside",
+        "L2 cache that can be set aside for persisting accesses",
         Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE,
         "B",
     ),
     ("width of the memory bus", Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, "bits"),
-    ("clock of the memory", Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, "kHz"),
-    ("clock of the multiprocessors, at most", Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE, "kHz"),
+    ("memory clock", Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, "kHz"),
+    ("maximum clock of the multiprocessors", Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE, "kHz"),
     ("asynchronous copy engines", Attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, ""),
     ("concurrent kernels", Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, "yes/no"),
     ("ECC", Attribute::CU_DEVICE_ATTRIBUTE_ECC_ENABLED, "yes/no"),

@@ -1,4 +1,4 @@
-//! PTX that is ready for a device, and the properties that its text shows.
+//! PTX that is ready for a device, and the properties that can be read from its text.
 
 #[cfg(not(target_family = "wasm"))]
 pub use super::chosen::{by, of};
@@ -11,7 +11,7 @@ pub struct Ptx {
     pub text: String,
     /// The source of the kernel, for listings.
     pub source: String,
-    /// The origin, for readers: "committed", or the source and the compiler.
+    /// The origin of the PTX, as reports show it: "committed", or the source and the compiler.
     pub origin: String,
     /// The file name, for errors.
     pub file: String,

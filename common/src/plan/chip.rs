@@ -1,6 +1,6 @@
-//! The limits of a device that plans use.
+//! The device limits that plans use.
 
-/// The limits of a device that plans use to size their launches.
+/// The device limits that plans use to size their launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {
     /// The number of multiprocessors.
@@ -32,7 +32,8 @@ impl Chip {
     };
 
     /// Returns the number of blocks that can be resident on a multiprocessor, if each has `threads`
-    /// threads and `shared` bytes of shared memory; at least one. Registers are not considered.
+    /// threads and `shared` bytes of shared memory. The result is at least 1. Registers are not
+    /// considered.
     pub fn resident(&self, threads: u32, shared: u64) -> u32 {
         let by_shared = u64::from(self.shared) / (shared + u64::from(RESERVED));
         let by_shared = by_shared.try_into().unwrap_or(u32::MAX);

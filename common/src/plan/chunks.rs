@@ -1,8 +1,8 @@
-//! Even chunks of an input, so that every device computes the same tree.
+//! Equal chunks of an input, so that every device computes the same tree.
 
 use super::{holds::Holds, problem::Problem};
 
-/// Even chunks of an input. They depend only on the input's length, not on the device or the
+/// Even chunks of an input. The chunks depend only on the input's length, not on the device or the
 /// launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunks {
@@ -19,12 +19,12 @@ const KIB: u64 = 1 << 10;
 /// The largest input, in bytes, for each number of chunks. The last entry is for all larger inputs.
 ///
 /// An input with one chunk is no larger than the number of bytes that a block of 512 threads has in
-/// flight at once, with eight vectors per thread. Few chunks are combined sooner; many chunks use
-/// all of a large chip.
+/// flight at once, with eight vectors per thread. Few chunks take less time to combine; many chunks keep all of a
+/// large chip busy.
 const TABLE: [(u64, u64); 5] =
     [(64 * KIB, 1), (1536 * KIB, 32), (2560 * KIB, 48), (8192 * KIB, 160), (u64::MAX, 256)];
 
-/// Chunks begin at multiples of this many vectors, which is a cache line of 128 bytes.
+/// Chunks begin at multiples of this number of vectors, which occupy a cache line of 128 bytes.
 const LINE: u64 = 8;
 
 impl Chunks {

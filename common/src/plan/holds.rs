@@ -23,9 +23,9 @@ pub enum Holds {
         /// The number of elements in a vector.
         width: u64,
     },
-    /// Matrices of [`ENTRIES`](Holds::ENTRIES) elements, cut into `count` even parts. Each part has
-    /// a matrix of sums in the same order as the input, and each sum holds one entry from every
-    /// matrix in its part. The last matrix may be incomplete.
+    /// Matrices of [`ENTRIES`](Holds::ENTRIES) elements, divided into `count` equal parts. Each
+    /// part has a matrix of sums in the same order as the input, and each sum holds one entry from
+    /// every matrix in its part. The last matrix may be incomplete.
     Matrices {
         /// The order of the elements and of the sums.
         order: Order,
@@ -63,8 +63,9 @@ impl Holds {
 
     /// Returns the ranges of the `n` elements that sum `index` holds, in order.
     pub fn ranges(&self, n: u64, index: u64) -> impl Iterator<Item = Range<u64>> + use<> {
-        // The start of the first range, the length of each range and the distance between starts;
-        // then the end of all ranges, and an extra range after them.
+        // `first` is the start of the first range, `tile` is the length of each range, `stride` is
+        // the distance between the starts of neighbouring ranges, `end` is the end of the last
+        // range, and `rest` is one extra range after it.
         let (first, tile, stride, end, rest) = match *self {
             Holds::Chunks { each, count } => {
                 let first = index.saturating_mul(each).min(n);

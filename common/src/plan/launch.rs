@@ -1,4 +1,4 @@
-//! The launches that a step makes for one problem, as data: in order and with their arguments.
+//! The launches that a step makes for one problem, as data: a list in launch order, with arguments.
 //!
 //! A plan is made without a device, so it can be printed, tested and counted anywhere.
 
@@ -49,7 +49,7 @@ pub struct Stage {
     pub sums: Buffer,
     /// The elements that each sum holds.
     pub holds: Holds,
-    /// The maximum number of consecutive additions from an element to a sum, for the rounding
+    /// The maximum number of additions on the path from an element to a sum, for the rounding
     /// bound.
     pub depth: u32,
 }
@@ -82,17 +82,17 @@ pub enum Scratch {
     /// A buffer for this many partial sums; it is overwritten with poison before every verified
     /// run.
     Partials(u64),
-    /// A buffer for this many partial sums with flags. Each 32 bits of an element have a 64-bit
+    /// A buffer for this many partial sums with flags. Each 32-bit word of an element has a 64-bit
     /// slot, whose lower half is the value and whose upper half is the flag. The flags are cleared
     /// once, and each kernel clears the flags that it sets.
     Messages(u64),
-    /// A buffer of this many bytes, cleared once. A kernel that counts in the buffer resets it to
-    /// zero.
+    /// A buffer of this many bytes, cleared once. A kernel that uses the buffer as a counter resets
+    /// it to zero.
     Zeroed(u64),
 }
 
 impl Plan {
-    /// Returns the maximum number of consecutive additions from an element to the sum, over all
+    /// Returns the maximum number of additions on the path from an element to the sum, over all
     /// launches.
     pub fn depth(&self) -> u32 {
         self.launches.iter().map(Launch::depth).sum()
@@ -142,7 +142,7 @@ impl Plan {
     }
 }
 
-/// Converts a number of consecutive additions; saturates at 2^29.
+/// Converts a number of consecutive additions to 32 bits; saturates at 2^29.
 pub fn additions(count: u64) -> u32 {
     count.min(1 << 29) as u32
 }
@@ -153,12 +153,12 @@ impl Launch {
         self.stages.last().map_or(self.input, |stage| stage.sums)
     }
 
-    /// Returns the number of the last stage's sums.
+    /// Returns the number of sums that the last stage computes.
     pub fn sums(&self) -> u64 {
         self.stages.last().map_or(self.n, |stage| stage.holds.count())
     }
 
-    /// Returns the maximum number of consecutive additions from an element to the output.
+    /// Returns the maximum number of additions on the path from an element to the output.
     pub fn depth(&self) -> u32 {
         self.stages.iter().map(|stage| stage.depth).sum()
     }

@@ -16,7 +16,7 @@ pub struct Problem {
     pub block: Block,
     /// The element type.
     pub element: Element,
-    /// The limits of the device, for steps that size their launches by them.
+    /// The limits of the device, for steps that use these limits to size their launches.
     pub chip: Chip,
 }
 
@@ -38,7 +38,8 @@ impl Block {
     /// All block sizes.
     pub const ALL: [Block; 5] = [Block(64), Block(128), Block(256), Block(512), Block(1024)];
 
-    /// Creates a block size from a number of threads. Fails if the kernels do not support it.
+    /// Creates a block size from a number of threads. Fails if the kernels do not support this
+    /// size.
     pub fn new(threads: u32) -> Result<Block> {
         Block::ALL.into_iter().find(|b| b.0 == threads).ok_or_else(|| {
             Error::Usage(format!(

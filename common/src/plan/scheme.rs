@@ -1,5 +1,5 @@
 //! The schemes that plans use: repeated launches until one sum is left, a grid-stride loop, and one
-//! pass over even chunks.
+//! pass over equal chunks.
 
 use super::{
     chunks::Chunks,
@@ -8,7 +8,7 @@ use super::{
     problem::Problem,
 };
 
-/// One launch in the two-phase scheme, in which each block adds a tile to one partial sum.
+/// One launch in the two-phase scheme, in which each block reduces a tile to one partial sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// The name of the kernel's entry point.
@@ -17,7 +17,7 @@ pub struct Phase {
     pub tile: u64,
     /// The dynamic shared memory for a block, in bytes.
     pub shared: u64,
-    /// The number of consecutive additions from an element to the partial sum.
+    /// The number of additions on the path from an element to the partial sum.
     pub depth: u32,
 }
 
@@ -41,8 +41,8 @@ pub struct Stride {
     pub tree: u32,
 }
 
-/// One launch over even chunks: as many blocks as can be resident at once add the chunks, and one
-/// of these blocks adds the partial sums.
+/// One launch over equal chunks: the grid has as many blocks as can be resident at once. The blocks
+/// add the chunks, and one of them adds the partial sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
     /// The name of the kernel's entry point.
@@ -150,7 +150,7 @@ impl Plan {
         plan
     }
 
-    /// Launches a kernel once, over even chunks. Each thread adds the elements in each of its
+    /// Launches a kernel once, over equal chunks. Each thread adds the elements in each of its
     /// vectors, and then its vectors, one after another. The sums of a warp's threads are added
     /// next, and then those of the block's warps.
     pub fn over_chunks(problem: &Problem, chunks: &Chunks, pass: Pass) -> Plan {
@@ -264,7 +264,7 @@ mod tests {
         let small = Chip { threads: 512, ..Chip::H200 };
         let plan = Plan::grid_stride(&Problem { chip: small, ..problem(1 << 28, 132) }, &stride());
         assert_eq!(plan.launches[0].grid, 132 * 8);
-        // 2^28 elements in tiles of 2048 are 2^17 tiles; over 2112 blocks they take 63 iterations.
+        // 2^28 elements make 2^17 tiles of 2048 elements, which 2112 blocks add in 63 iterations.
         let plan = Plan::grid_stride(&problem(1 << 28, 132), &stride());
         assert_eq!(plan.launches[0].depth(), 63 * 8 + 14);
         assert_eq!(plan.launches[1].depth(), 2 * 8 + 14);
@@ -328,8 +328,8 @@ mod tests {
                 shared: 0,
                 scratch: vec![Scratch::Messages(chunks.count)],
             };
-            // 256 chunks of 2^16 or 2^17 vectors, so every thread has the same number of vectors,
-            // or some threads have one more.
+            // With 256 chunks of 2^16 or 2^17 vectors, either all threads have the same number of
+            // vectors, or some threads have one vector more.
             let vectors = chunks.vectors as u32;
             for (threads, iterations) in [(512, vectors / 512), (96, vectors / 96 + 1)] {
                 let plan = Plan::over_chunks(&problem, &chunks, pass(threads));

@@ -30,8 +30,8 @@ pub struct Step {
     pub fixed_order: bool,
     /// Makes the plan for a problem.
     pub plan: fn(&Problem) -> Plan,
-    /// Experiments that are kept: each is the same step with another kernel, and is named after the
-    /// change. Its `cures` states what the experiment shows.
+    /// Experiments that are kept in the repository: each is the same step with another kernel, and
+    /// is named after the change. A variant's `cures` states what the experiment shows.
     pub variants: &'static [Step],
 }
 
@@ -63,7 +63,7 @@ impl Step {
         }
         let own: Vec<String> = self.blocks.iter().map(u32::to_string).collect();
         Err(Error::Usage(format!(
-            "{} does not run in blocks of {} threads, because its kernel and its tree are made for {}: leave `--threads` out; the library `reduce` has no such limit",
+            "{} does not run in blocks of {} threads, because its kernel and its tree are made for {}: omit `--threads`; the library `reduce` has no such limit",
             self.name,
             block.threads(),
             own.join(", ")
@@ -77,7 +77,7 @@ impl Step {
             return Ok(());
         }
         Err(Error::Usage(format!(
-            "{} loads vectors of {} bytes, but the first element is {} bytes after a multiple of that: leave `--offset` out; the library `reduce` accepts any address",
+            "{} loads vectors of {} bytes, but the address of the first element is {} bytes above a multiple of that: omit `--offset`; the library `reduce` accepts any address",
             self.name, self.aligned, beside
         )))
     }
@@ -106,7 +106,8 @@ pub struct Kernel {
     pub path: &'static str,
     /// The contents of `kernel.cu` when this program was built.
     pub source: &'static str,
-    /// The files that it includes: their names, and their contents when this program was built.
+    /// The files that the kernel includes: their names, and their contents when this program was
+    /// built.
     pub includes: &'static [(&'static str, &'static str)],
     /// The committed PTX, in the order of [`Element::ALL`].
     pub ptx: [&'static str; 3],
@@ -146,7 +147,7 @@ macro_rules! kernel {
     };
 }
 
-/// In a page of the book, kernels are empty. The page provides the sources itself, so that its
+/// On a page of the book, kernels are empty. The page provides the sources itself, so that its
 /// interpreter does not change when a kernel does.
 #[cfg(target_family = "wasm")]
 #[macro_export]
@@ -200,7 +201,7 @@ mod tests {
         let shifted = memory.address().skip(4);
         let said = STEP.check_alignment(shifted).unwrap_err().to_string();
         assert!(
-            said.contains("vectors of 16 bytes") && said.contains("is 4 bytes after"),
+            said.contains("vectors of 16 bytes") && said.contains("is 4 bytes above"),
             "{said}"
         );
         assert!(Step { aligned: 1, ..STEP }.check_alignment(shifted).is_ok());

@@ -1,4 +1,4 @@
-//! Counts for a step's launches, by the interpreter and by the GPU.
+//! The counts for a step's launches, from the interpreter and from the GPU.
 
 use super::job::Job;
 use crate::{
@@ -27,7 +27,8 @@ pub struct Counted {
 /// The largest number of elements that the interpreter adds for a comparison with a GPU.
 const INTERPRETED: u64 = (1 << 21) - 1;
 
-/// The parameters from which a workload was drawn, so that the interpreter can draw it again.
+/// The parameters from which a workload was generated, so that the interpreter can generate it
+/// again.
 #[derive(Clone, Copy, Debug)]
 pub struct Drawn {
     /// The kind of input.
@@ -38,8 +39,7 @@ pub struct Drawn {
     pub offset: u64,
 }
 
-/// A function that returns the count of the interpreter that has the same definition as a hardware
-/// counter.
+/// A function that returns the interpreter's count with the same definition as a hardware counter.
 type Same = fn(&simt::Counts) -> u64;
 
 /// The counts in the order of [`METRICS`]. The last two metrics have no counterpart here, because
@@ -132,7 +132,7 @@ fn interpreted<T: Scalar>(
     Ok(simt.observed().counters.launches.iter().map(|launch| launch.counts).collect())
 }
 
-/// Returns the simulated GPU, which has the limits of the real one, so that the plans are the same.
+/// Returns the simulated GPU, which has the limits of the real GPU, so that the plans are the same.
 fn played(architecture: &str, chip: Chip) -> simt::Arch {
     let number: u32 = architecture.trim_start_matches("sm_").parse().unwrap_or(0);
     let not_younger = simt::Arch::ALL.into_iter().rev().find(|arch| arch.number() <= number);

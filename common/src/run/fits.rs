@@ -122,7 +122,7 @@ mod tests {
         let source = "extern \"C\" __global__ void reduce(const Element* in, Element* out, unsigned int n) {}";
         assert_eq!(
             said("reduce(.param .u64 a, .param .u64 b, .param .u32 c)", source),
-            "the host passes 3 arguments (the address of the elements, the address of the sum, the 64-bit number 7) to `reduce`, but the kernel in kernel.cu takes 3 (`in`, 64 bits; `out`, 64 bits; `n`, 32 bits): declare the host's parameters, in this order"
+            "the host passes 3 arguments (the address of the elements, the address of the sum, the 64-bit number 7) to `reduce`, but the kernel in kernel.cu takes 3 (`in`, 64 bits; `out`, 64 bits; `n`, 32 bits): declare the host's parameters, in the same order"
         );
         assert!(said("reduce(.param .u64 a)", "").contains("takes 1 (64 bits): declare"));
         assert!(said("reduce()", "").contains("takes none: declare"));

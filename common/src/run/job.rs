@@ -98,20 +98,44 @@ impl<'d> Job<'d> {
         &self.plan
     }
 
-    /// Verifies the job before it is timed, in three runs. The first, on the workload, starts with
-    /// cleared buffers; the sum and every partial sum are compared with the exact ones. The second
-    /// adds numbers whose sums are exact, over the memory that the first run left. The third adds fewer
-    /// of them, with another grid.
+    /// Returns the plan, so that a test can change it.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn plan_mut(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+
+    /// Verifies the job before it is timed, in three runs. The first run, on the workload, starts
+    /// with cleared buffers; the sum and every partial sum are compared with the exact ones. The
+    /// second run adds numbers whose sums are exact, and starts with the memory that the first run
+    /// left. The third run adds fewer of these numbers, with another grid.
     ///
     /// The interpreter observes only the first run.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
-        let first = self.verify_once(workload)?;
-        if first.wrong.is_some() {
+        let mut first = self.verify_once(workload)?;
+        if let Some(wrong) = &mut first.wrong {
+            // If a partial sum is wrong, the total may be right by chance, so test it with exact
+            // elements.
+            wrong.exact = first.verdict.verified() && self.adds_exactly(workload)?;
             return Ok(first);
         }
         let again = || self.verify_exactly(workload);
         let Checked { wrong, .. } = workload.while_exact(self.device, again)?;
         Ok(Checked { wrong, ..first })
+    }
+
+    /// Returns whether the total of exact elements is right, whatever the partial sums are.
+    fn adds_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<bool> {
+        let total = || {
+            self.device.unwatched(|| {
+                let elements = workload.exact();
+                self.poison_sum()?;
+                let ran = self.launch(&self.calls(workload.warm())?);
+                // An error that stops the run means that the total is wrong.
+                let sum = || Ok(Verdict::of(self.sum::<T>()?, &elements.total(), 0).verified());
+                ran.map_or(Ok(false), |()| sum())
+            })
+        };
+        workload.while_exact(self.device, total)
     }
 
     /// Performs only the first run of [`verify`](Job::verify).
@@ -124,8 +148,8 @@ impl<'d> Job<'d> {
         self.hold(workload.elements(), workload.reference, Run::First)
     }
 
-    /// The second and third run of [`verify`](Job::verify), [while](Workload::while_exact) the workload holds
-    /// exact elements. Only the sum is cleared, so that state left by the first run has an effect.
+    /// Performs the second and third runs of [`verify`](Job::verify), [while](Workload::while_exact) the workload
+    /// holds exact elements. Only the sum is cleared, so that state left by the first run has an effect.
     pub fn verify_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.device.unwatched(|| {
             let elements = workload.exact();
@@ -145,15 +169,16 @@ impl<'d> Job<'d> {
         })
     }
 
-    /// Verifies the sums from the last run, whatever runs came before it, because a kernel that
-    /// leaves state behind is correct once and wrong later.
+    /// Verifies the sums from the last of several runs, because a kernel that leaves state behind
+    /// may be right in its first run and wrong in later ones.
     pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.fits(workload)?;
         let run = Run::Later(self.runs.get());
         self.hold(workload.elements(), workload.reference, run)
     }
 
-    /// Compares the sum of the last run and all its partial sums with these elements.
+    /// Compares the sum of the last run, and all its partial sums, with the exact sums of these
+    /// elements.
     pub(super) fn hold<T: Scalar>(
         &self,
         elements: Elements<'_, T>,
@@ -175,7 +200,7 @@ impl<'d> Job<'d> {
         match (workload.values.len() as u64, T::ELEMENT) {
             given if given == (n, element) => Ok(()),
             (given, of) => Err(Error::Usage(format!(
-                "a job for {n} {element} was given {given} {of}: make one for each workload"
+                "a job for {n} {element} was given {given} {of}: make a separate job for each workload"
             ))),
         }
     }
@@ -215,7 +240,7 @@ impl<'d> Job<'d> {
     }
 
     /// Launches the calls that [`calls`](Job::calls) returned. On a GPU, the function does not wait
-    /// for them.
+    /// for the launches.
     pub fn launch(&self, calls: &[Call<'_>]) -> Result<()> {
         self.runs.set(self.runs.get().saturating_add(1));
         let launches = calls.iter().zip(&self.plan.launches).enumerate();
@@ -247,8 +272,10 @@ impl<'d> Job<'d> {
             }
             Buffer::Result => (&self.result, false),
             Buffer::Input => {
-                let text =
-                    format!("the plan of {} writes to its input: give it a buffer", self.step.name);
+                let text = format!(
+                    "the plan of {} writes to its input: let it write to a scratch buffer",
+                    self.step.name
+                );
                 return Err(Error::Usage(text));
             }
         };

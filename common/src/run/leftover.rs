@@ -9,13 +9,13 @@ use crate::{
     sum::{Elements, Mismatch, Run, Scalar, Verdict, Workload},
 };
 
-/// Elements of the third run, at most: several blocks, and soon added.
+/// The largest number of elements in the third run: enough for several blocks.
 const SMALLER: u64 = 5003;
 
 impl Job<'_> {
-    /// Finds message flags that are left set, and counters that are not reset, although the sums are right. The next run
-    /// would take the old messages for its own, and a counter that continues fits one grid only; in
-    /// this run, the order of the blocks or the grid hid the error.
+    /// Returns an error if the run left message flags set or counters not reset, although its sums
+    /// are right. A later run would mistake the old messages for its own, or, with another grid,
+    /// would continue counting from the old value.
     pub(super) fn left_behind(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
         let mut changed = self.changed()?;
         let leftover = match changed.first() {
@@ -23,13 +23,13 @@ impl Job<'_> {
             Some(&(Scratch::Messages(count), first)) => {
                 changed.retain(|(kind, _)| matches!(kind, Scratch::Messages(_)));
                 format!(
-                    "{} of {} message flags are set when it ends, the first of them in slot {first}, and a later run would take this run's values for its own: clear each flag when its value is consumed",
+                    "{} of {} message flags are still set when it ends (the first is in slot {first}), and a later run would mistake this run's values for its own: clear each flag when its value is consumed",
                     changed.len(),
                     count * self.problem.element.size() / 4
                 )
             }
             Some(&(_, word)) => format!(
-                "its counters were zero when it began and are not when it ends, the first of them in bytes {} to {}, and a later run with another grid would start from them: let the last block reset them, as `atomicInc` does by itself",
+                "its counters were zero when it began but not when it ended (the first is in bytes {} to {}), and a later run with another grid would start from these values: let the last block reset them, as `atomicInc` does",
                 8 * word,
                 8 * word + 7
             ),
@@ -39,9 +39,12 @@ impl Job<'_> {
         Ok(Some(Box::new(wrong)))
     }
 
-    /// The third run: the first of the exact elements, with another grid, by the program that ran before. So it
-    /// finds what the kernel's own variables keep. If it is wrong in a first run too, that is not its
-    /// state. Only the interpreter can tell.
+    /// Performs the third run, which adds fewer of the exact elements and therefore has another
+    /// grid. The program stays loaded, so that the run also finds values that earlier runs left in
+    /// the kernel's own variables.
+    ///
+    /// If the sum is wrong even after the program is loaded again, those variables are not the
+    /// cause, and the run reports nothing. Only the interpreter can load a program again.
     pub(super) fn verify_smaller<T: Scalar>(
         &self,
         workload: &Workload<T>,
@@ -87,7 +90,7 @@ impl Job<'_> {
         Ok(match told {
             Some(finding) => Some(finding.sentence()),
             None if found => None,
-            None => Some("its tickets or message flags were zero when it began and not when it ended: let the last block reset them".into()),
+            None => Some("its tickets or message flags were zero when it began but not when it ended: let the last block reset them".into()),
         })
     }
 
@@ -113,7 +116,7 @@ impl Job<'_> {
         Ok(self.changed()?.is_empty())
     }
 
-    /// Returns the eight-byte words that should be zero but are not. Each is identified by its
+    /// Returns the eight-byte words that should be zero but are not. Each word is identified by its
     /// buffer and its index.
     fn changed(&self) -> Result<Vec<(Scratch, usize)>> {
         let mut changed = Vec::new();
@@ -216,8 +219,8 @@ done:
     fn set_flags_are_an_error_even_if_the_sums_are_right() {
         assert_eq!(
             posted(POSTING).expect("a flag is set"),
-            "posting is wrong, though its sums are right: 1 of 3 message flags are set when it \
-             ends, the first of them in slot 1, and a later run would take this run's values for \
+            "posting is wrong, although its sums are right: 1 of 3 message flags are still set when it \
+             ends (the first is in slot 1), and a later run would mistake this run's values for \
              its own: clear each flag when its value is consumed"
         );
         // The next two kernels set the flags of the first and of the last slot.
@@ -236,9 +239,9 @@ done:
         let constant = POSTING.replace("%sum;\n    atom", "33;\n    atom");
         assert_ne!(constant, POSTING);
         let wrong = posted(&constant.replace("[%boxes+12]", "[%boxes+8]")).expect("it gives 33");
-        assert!(wrong.contains(" over the memory that the first run left"), "{wrong}");
+        assert!(wrong.contains(" starts with the memory that the first run left"), "{wrong}");
         assert!(!wrong.contains("launch 2") && !wrong.contains("message flags"), "{wrong}");
-        // A variable of the kernel's own is not a message slot.
+        // A kernel's own variable is not a message slot.
         let own = constant
             .replace(".visible", ".global .align 4 .u32 counter;\n.visible")
             .replace("exch.b32 %x, [%boxes+12], 5", "add.u32 %x, [counter], 1");
@@ -251,19 +254,20 @@ done:
         assert!(wrong.contains("is 5 for the first atomic of launch 2, at PTX line 28"), "{wrong}");
     }
 
-    /// A ticket that is taken modulo the grid and never reset gives right sums, until the grid changes.
+    /// A ticket that is taken modulo the grid size and never reset gives right sums, until the grid
+    /// changes.
     #[test]
     fn a_counter_that_is_not_reset_is_an_error_even_if_the_sums_are_right() {
         assert_eq!(
             left(&COUNTS, POSTING).expect("a counter is 5"),
-            "counting is wrong, though its sums are right: its counters were zero when it began and \
-             are not when it ends, the first of them in bytes 8 to 15, and a later run with another \
-             grid would start from them: let the last block reset them, as `atomicInc` does by itself"
+            "counting is wrong, although its sums are right: its counters were zero when it began but not \
+             when it ended (the first is in bytes 8 to 15), and a later run with another \
+             grid would start from these values: let the last block reset them, as `atomicInc` does"
         );
         assert_eq!(left(&COUNTS, &POSTING.replace("+12], 5", "+12], 0")), None);
     }
 
-    /// A variable of the kernel's own is in no buffer of the plan.
+    /// A kernel's own variable is in no buffer of the plan.
     #[test]
     fn state_that_breaks_the_third_run_is_found() {
         let counted = |limit: u32| {

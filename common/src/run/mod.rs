@@ -9,6 +9,8 @@ mod orders;
 mod outcome;
 #[cfg(test)]
 mod played;
+mod predicted;
+mod registers;
 mod timing;
 
 #[cfg(target_family = "wasm")]
@@ -17,4 +19,5 @@ pub use crate::device::cuda::Counted;
 pub use counted::{Counted, Drawn, SAME, by_hardware, count};
 pub use job::{Checked, Job};
 pub use outcome::{Outcome, Refusal, Samples, run};
+pub use predicted::{Prediction, chip, film, predicted, timed};
 pub use timing::Timing;

@@ -1,4 +1,5 @@
-//! Holds a step to its promise of the same bits: in other orders of execution, on other grids and GPUs.
+//! Checks a step in other orders of execution if its blocks communicate. A step that promises the
+//! same bits also runs on other grids and GPUs.
 
 use simt::{Arch, Schedule};
 
@@ -6,18 +7,20 @@ use super::job::Job;
 use crate::{
     Element, Result, Step,
     device::{Choice, Device, Ptx, Settings},
-    plan::{Block, Chip, Problem},
+    plan::{Block, Chip, Plan, Problem, Scratch},
     sum::{Mismatch, Run, Scalar, Workload},
 };
 
-/// Elements that are added, at most: several chunks of any step.
-const MOST: usize = 20_011;
+/// The maximum total size of the elements, in bytes. At this size, every step has several chunks,
+/// and their number is not a power of two, so adding the chunks in another order gives different
+/// bits.
+const MOST: usize = 65_560;
 
-/// Elements that are added, at least: fewer are one chunk of every step.
+/// The minimum number of elements: with fewer, every step has only one chunk.
 const LEAST: usize = 2048;
 
-/// The runs: the order of execution, the GPU, and its multiprocessors. They are few, because every
-/// verification of such a step makes them.
+/// The runs, each with an order of execution, a GPU, and a number of multiprocessors. There are few
+/// runs, because every verification of such a step performs all of them.
 fn runs() -> impl Iterator<Item = (Schedule, Arch, u32)> {
     let orders = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
     orders
@@ -27,31 +30,52 @@ fn runs() -> impl Iterator<Item = (Schedule, Arch, u32)> {
         .map(|((s, a), n)| (s, a, n))
 }
 
-/// Compares the bits of sums of the same elements. Returns what differs, if anything does.
-pub(super) fn other_bits<T: Scalar>(
+/// The runs of steps that do not promise identical bits: in these orders, a block may end before an
+/// earlier one.
+fn shuffled() -> impl Iterator<Item = (Schedule, Arch, u32)> {
+    let arch = Arch::default();
+    [2, 3].into_iter().map(move |seed| (Schedule::Adversarial(seed), arch, arch.sms))
+}
+
+/// Runs a step in other orders, if its blocks communicate or if it promises the same bits. Compares
+/// the sums with the exact one, and promised bits with each other. Returns a description of the
+/// fault, if there is one.
+pub(super) fn wrong_in_other_orders<T: Scalar>(
     step: &Step,
     ptx: &Ptx,
     values: &[T],
     block: Block,
+    plan: &Plan,
 ) -> Result<Option<Box<Mismatch>>> {
+    let communicates =
+        plan.scratch.iter().any(|kind| matches!(kind, Scratch::Zeroed(_) | Scratch::Messages(_)));
     // Sums of integers are exact in any order.
-    if T::ELEMENT == Element::I32 || values.len() < LEAST {
+    let promises = step.fixed_order && T::ELEMENT != Element::I32;
+    if values.len() < LEAST || !(promises || communicates) {
         return Ok(None);
     }
-    let values = &values[..values.len().min(MOST)];
+    let values = &values[..values.len().min(MOST / size_of::<T>())];
     let n = values.len() as u64;
     let mut first: Option<(String, Vec<u8>)> = None;
-    for (schedule, gpu, sms) in runs() {
+    let runs: Vec<_> = if promises { runs().collect() } else { shuffled().collect() };
+    for (schedule, gpu, sms) in runs {
         let settings = Settings { schedule, gpu, ..Settings::default() };
         let device = Device::open(Choice::Simt, &settings)?;
         let chip = Chip { sms, ..device.facts().chip };
         let problem = Problem { n, block, element: T::ELEMENT, chip };
-        // A GPU without what the kernel needs has no say.
+        // Skip a GPU that does not meet the kernel's requirements.
         let Ok(job) = Job::load(&device, step, ptx, problem) else { continue };
         let workload = Workload::of_values(&device, values.to_vec())?;
         let checked = job.verify_once(&workload)?;
-        if checked.wrong.is_some() {
-            return Ok(checked.wrong);
+        if let Some(mut wrong) = checked.wrong {
+            wrong.leftover = Some(format!(
+                "blocks and threads ran in the order {schedule}: let no block use a value before a flag or ticket shows that it is complete (repeat this run with `--schedule {schedule} --gpu {}:{sms} --n {n}`)",
+                gpu.name
+            ));
+            return Ok(Some(wrong));
+        }
+        if !promises {
+            continue;
         }
         let mut bits = vec![0; size_of::<T>()];
         job.fetch(&mut bits)?;
@@ -63,7 +87,7 @@ pub(super) fn other_bits<T: Scalar>(
                 let verdict = checked.verdict;
                 let mut wrong = Mismatch::of(step, &problem, Run::Messages, verdict, None);
                 wrong.leftover = Some(format!(
-                    "it promises the same bits for the same elements, but the sum of the first {n} is {there}, and {here}: let the length alone decide which elements are added in which order"
+                    "it promises the same bits for the same elements, but the sum of the first {n} is {there}, and {here}: make the order of additions depend on the length alone"
                 ));
                 return Ok(Some(Box::new(wrong)));
             }
@@ -83,7 +107,8 @@ mod tests {
         sum::Input,
     };
 
-    /// The first thread adds all elements, from the last to the first, or on a grid of one block from the first to the last.
+    /// The first thread adds all elements: from the last to the first, or from the first to the last if the grid has
+    /// one block.
     const TURNING: &str = "
 .version 8.4
 .target sm_60
@@ -153,7 +178,9 @@ done:
         };
         let said = wrong(&PROMISES, TURNING).expect("its bits depend on the grid");
         assert!(
-            said.contains("turning is wrong, though its sums are right: it promises the same bits"),
+            said.contains(
+                "turning is wrong, although its sums are right: it promises the same bits"
+            ),
             "{said}"
         );
         assert!(
@@ -162,5 +189,97 @@ done:
         );
         assert_eq!(wrong(&FREE, TURNING), None);
         assert_eq!(wrong(&PROMISES, &TURNING.replace("%grid, 1;", "%grid, 0;")), None);
+    }
+
+    /// Each of eight blocks adds an eighth of the elements; the last block adds the eight sums, without
+    /// waiting for them.
+    const HASTY: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.visible .entry reduce(.param .u64 in, .param .u64 out, .param .u64 n, .param .u64 partials)
+{
+    .reg .pred %p;
+    .reg .u32 %sum, %x, %lane, %block;
+    .reg .u64 %in, %out, %n, %partials, %own;
+    mov.u32 %lane, %tid.x;
+    mov.u32 %block, %ctaid.x;
+    setp.ne.u32 %p, %lane, 0;
+    @%p ret;
+    ld.param.u64 %in, [in];
+    ld.param.u64 %out, [out];
+    ld.param.u64 %n, [n];
+    ld.param.u64 %partials, [partials];
+    shr.u64 %n, %n, 3;
+    cvt.u64.u32 %own, %block;
+    mul.lo.u64 %own, %own, %n;
+    mad.lo.u64 %in, %own, 4, %in;
+    mov.u32 %sum, 0;
+again:
+    ld.global.u32 %x, [%in];
+    add.u32 %sum, %sum, %x;
+    add.u64 %in, %in, 4;
+    sub.u64 %n, %n, 1;
+    setp.ne.u64 %p, %n, 0;
+    @%p bra again;
+    mad.wide.u32 %own, %block, 4, %partials;
+    st.global.u32 [%own], %sum;
+    membar.gl;
+    setp.ne.u32 %p, %block, 7;
+    @%p ret;
+    mov.u32 %sum, 0;
+    mov.u64 %n, 8;
+total:
+    ld.global.u32 %x, [%partials];
+    add.u32 %sum, %sum, %x;
+    add.u64 %partials, %partials, 4;
+    sub.u64 %n, %n, 1;
+    setp.ne.u64 %p, %n, 0;
+    @%p bra total;
+    st.global.u32 [%out], %sum;
+    ret;
+}
+";
+
+    const fn hasty(plan: fn(&Problem) -> Plan) -> Step {
+        played::step("hasty", plan)
+    }
+
+    fn eighths(problem: &Problem, scratch: Vec<Scratch>) -> Plan {
+        let partials = Buffer::Scratch(0);
+        let args = vec![
+            Arg::Address(Buffer::Input),
+            Arg::Address(Buffer::Result),
+            Arg::U64(problem.n),
+            Arg::Address(partials),
+        ];
+        let eighth = Holds::Chunks { each: problem.n / 8, count: 8 };
+        let stages = vec![
+            Stage { sums: partials, holds: eighth, depth: 1 },
+            Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 },
+        ];
+        let launch = played::launch(problem, 8, args, stages);
+        Plan { launches: vec![launch], scratch }
+    }
+
+    static TALKS: Step =
+        hasty(|problem| eighths(problem, vec![Scratch::Partials(8), Scratch::Zeroed(4)]));
+    static SILENT: Step = hasty(|problem| eighths(problem, vec![Scratch::Partials(8)]));
+
+    /// In the usual order, the last block runs last, so its sum is right. A step whose plan has no
+    /// tickets or messages does not run in other orders.
+    #[test]
+    fn a_block_that_does_not_wait_is_wrong_in_another_order() {
+        let wrong = |step: &Step| {
+            let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+            let workload = Workload::<i32>::new(&device, Input::Ones, 4096, 1).unwrap();
+            let (block, samples) = (Block::new(64).unwrap(), Samples { count: 0, warm: false });
+            let outcome = run(step, &played::ptx(HASTY), &device, &workload, block, samples);
+            outcome.unwrap().wrong.map(|wrong| wrong.to_string())
+        };
+        let said = wrong(&TALKS).expect("the last block may run first");
+        assert!(said.contains("ran in the order adversarial:"), "{said}");
+        assert!(said.contains("`--schedule adversarial:"), "{said}");
+        assert_eq!(wrong(&SILENT), None);
     }
 }

@@ -3,9 +3,11 @@
 use super::{
     Counted,
     job::{Checked, Job},
-    orders::other_bits,
+    orders::wrong_in_other_orders,
     timing::{Timing, WARM_UP},
 };
+use simt::observe::Finding;
+
 use crate::{
     Element, Error, Result, Step,
     device::{Address, Check, Device, Facts, Observed, Ptx, Stopwatch},
@@ -26,7 +28,7 @@ pub struct Outcome {
     pub element: Element,
     /// The number of threads per block.
     pub threads: u32,
-    /// The plan, which has the launches.
+    /// The plan, which lists the launches.
     pub plan: Plan,
     /// The origin of the PTX.
     pub origin: String,
@@ -75,13 +77,14 @@ impl Outcome {
         self.n * self.element.size()
     }
 
-    /// Returns the run's error, which is a wrong sum or findings.
+    /// Returns the run's error: a wrong sum, or findings of the checks.
     pub fn fault(&self) -> Option<Error> {
-        let findings = self.observed.as_ref().map_or(&[][..], |observed| &observed.findings);
         if let Some(mismatch) = &self.wrong {
             let why = self.why(mismatch).map_or(String::new(), |why| format!("; {why}"));
             return Some(Error::Wrong(format!("{mismatch}{why}")));
         }
+        let findings = self.observed.iter().flat_map(|observed| &observed.findings);
+        let findings: Vec<&Finding> = findings.filter(|finding| !finding.is_harmless()).collect();
         let first = findings.first()?;
         Some(Error::Findings(format!(
             "the sum is right, but the checks found errors in {} in {places}: {sentence}",
@@ -105,9 +108,12 @@ impl Outcome {
         if checks.len() < Check::ALL.len() {
             return Some("to find the reason, try `--check races,memory,sync`".into());
         }
-        // If a partial sum was never written, or is wrong only in a second run, it already has an
-        // explanation.
+        // If a partial sum was never written, or is wrong only in a second run, the message already
+        // explains why.
         let told = mismatch.first.is_some_and(|first| first.unwritten);
+        if mismatch.adds_all() {
+            return Some("the kernel adds every element, but its blocks add other elements than those in the plan: change the plan, or let each block add the elements that the plan names".into());
+        }
         (mismatch.run == Run::First && !told).then(|| {
             "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, and which sums they combine".into()
         })
@@ -149,15 +155,15 @@ pub fn run<T: Scalar>(
         simt.watch(n);
     }
     let Checked { verdict, mut wrong } = job.verify(workload)?;
-    if let (Device::Simt(_), true, None) = (device, step.fixed_order, &wrong) {
-        wrong = other_bits(step, ptx, &workload.values, block)?;
+    if let (Device::Simt(_), None) = (device, &wrong) {
+        wrong = wrong_in_other_orders(step, ptx, &workload.values, block, job.plan())?;
     }
     let mut outcome = Outcome {
         step: step.name,
         device: device.facts().clone(),
         n,
         element: T::ELEMENT,
-        // A study has a block size of its own, which `--threads` does not change.
+        // A study has its own block size, which `--threads` does not change.
         threads: job.plan().launches.first().map_or(block.threads(), |launch| launch.block),
         plan: job.plan().clone(),
         origin: ptx.origin.clone(),
@@ -242,8 +248,8 @@ mod tests {
         sum::Input,
     };
 
-    /// A kernel that is correct for ones in its first run: it adds the number of earlier runs,
-    /// which it keeps in memory.
+    /// A kernel whose first run is correct for an input of ones: it adds the number of earlier
+    /// runs, which it keeps in memory.
     const FORGETFUL: &str = "
 .version 8.4
 .target sm_60
@@ -294,12 +300,51 @@ mod tests {
         work(&job, &workload)
     }
 
+    static HALVES: Step = played::step("halves", |problem| {
+        let args = vec![
+            Arg::Address(Buffer::Input),
+            Arg::Address(Buffer::Result),
+            Arg::U64(problem.n),
+            Arg::Address(Buffer::Scratch(0)),
+        ];
+        let halves = Holds::Chunks { each: problem.n / 2, count: 2 };
+        let stages = vec![
+            Stage { sums: Buffer::Scratch(0), holds: halves, depth: 64 },
+            Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 64 },
+        ];
+        let launch = played::launch(problem, 2, args, stages);
+        Plan { launches: vec![launch], scratch: vec![Scratch::Partials(2)] }
+    });
+
+    #[test]
+    fn a_right_total_of_other_parts_is_called_right() {
+        let outcome = |text: &str| {
+            let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+            let workload = Workload::<f32>::new(&device, Input::Uniform, 64, 1).unwrap();
+            let (block, samples) = (Block::new(64).unwrap(), Samples { count: 0, warm: false });
+            run(&HALVES, &played::ptx(text), &device, &workload, block, samples).unwrap()
+        };
+        let strided = outcome(played::STRIDED);
+        assert!(strided.verdict.error > 0.0, "the test needs a sum that is rounded");
+        let said = strided.fault().expect("the plan names other parts").to_string();
+        assert!(said.contains("is right, but its partial sums do not match the plan"), "{said}");
+        assert!(
+            said.contains("the kernel adds every element") && !said.contains("wrong values"),
+            "{said}"
+        );
+        // Without its last element, the sum of the exact elements is wrong.
+        let lost =
+            played::STRIDED.replace("%n, 0;\n    @%p bra total", "%n, 1;\n    @%p bra total");
+        let said = outcome(&lost).fault().expect("an element is lost").to_string();
+        assert!(!said.contains("the kernel adds every element"), "{said}");
+    }
+
     #[test]
     fn state_left_by_a_run_is_found_in_the_second_run() {
         on_the_interpreter(|job, workload| {
             let wrong = job.verify(workload).unwrap().wrong.expect("it gives n + 1").to_string();
             assert!(
-                wrong.starts_with("forgetful is wrong in its second run, though its first run looked right; the second run adds other integers, over the memory that the first run left: the sum of 33 i32"),
+                wrong.starts_with("forgetful is wrong in its second run, although its first run looked right; the second run adds other integers, and starts with the memory that the first run left: the sum of 33 i32"),
                 "{wrong}"
             );
             assert!(
@@ -320,20 +365,21 @@ mod tests {
         on_the_interpreter_with(&stores, |job, workload| {
             let wrong = job.verify(workload).unwrap().wrong.expect("it gives n + 1").to_string();
             assert!(
-                wrong.ends_with("; its tickets or message flags were zero when it began and not when it ended: let the last block reset them"),
+                wrong.ends_with("; its tickets or message flags were zero when it began but not when it ended: let the last block reset them"),
                 "{wrong}"
             );
         });
     }
 
-    /// There is no such hint for a kernel that is wrong in its second run for another reason.
+    /// The message has no hint about state for a kernel that is wrong in its second run for another
+    /// reason.
     #[test]
     fn a_kernel_that_leaves_no_state_gets_no_hint() {
         let constant =
             FORGETFUL.replace("atom.global.add.u32 %old, [%runs], 1;", "mov.u32 %old, 0;");
         on_the_interpreter_with(&constant, |job, workload| {
             let wrong = job.verify(workload).unwrap().wrong.expect("it gives n").to_string();
-            assert!(wrong.contains(" over the memory that the first run left"), "{wrong}");
+            assert!(wrong.contains(" starts with the memory that the first run left"), "{wrong}");
             assert!(!wrong.contains("launch 2") && !wrong.contains("tickets"), "{wrong}");
         });
     }

@@ -1,4 +1,4 @@
-//! The step that this folder's tests use. Its PTX is a string.
+//! The step that this folder's tests use. The PTX of this step is a string.
 
 use crate::{
     Kernel, Step,
@@ -42,3 +42,48 @@ pub(super) fn launch(problem: &Problem, grid: u32, args: Vec<Arg>, stages: Vec<S
         stages,
     }
 }
+
+/// The first block adds all elements, and each of two blocks adds every other element.
+pub(super) const STRIDED: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.visible .entry reduce(.param .u64 in, .param .u64 out, .param .u64 n, .param .u64 partials)
+{
+    .reg .pred %p;
+    .reg .f32 %sum, %x;
+    .reg .u32 %lane, %block;
+    .reg .u64 %in, %out, %n, %partials, %i, %at;
+    mov.u32 %lane, %tid.x;
+    mov.u32 %block, %ctaid.x;
+    setp.ne.u32 %p, %lane, 0;
+    @%p ret;
+    ld.param.u64 %in, [in];
+    ld.param.u64 %out, [out];
+    ld.param.u64 %n, [n];
+    ld.param.u64 %partials, [partials];
+    cvt.u64.u32 %i, %block;
+    mov.f32 %sum, 0f00000000;
+again:
+    mad.lo.u64 %at, %i, 4, %in;
+    ld.global.f32 %x, [%at];
+    add.f32 %sum, %sum, %x;
+    add.u64 %i, %i, 2;
+    setp.lt.u64 %p, %i, %n;
+    @%p bra again;
+    mad.wide.u32 %at, %block, 4, %partials;
+    st.global.f32 [%at], %sum;
+    setp.ne.u32 %p, %block, 0;
+    @%p ret;
+    mov.f32 %sum, 0f00000000;
+total:
+    ld.global.f32 %x, [%in];
+    add.f32 %sum, %sum, %x;
+    add.u64 %in, %in, 4;
+    sub.u64 %n, %n, 1;
+    setp.ne.u64 %p, %n, 0;
+    @%p bra total;
+    st.global.f32 [%out], %sum;
+    ret;
+}
+";

@@ -31,8 +31,8 @@ impl Timing {
         numbers::quantile(&numbers::sorted(self.samples.iter().copied()), q)
     }
 
-    /// Returns the bandwidth at the median, in bytes per second: `bytes`, each of which is read
-    /// once, divided by the time.
+    /// Returns the bandwidth in bytes per second: `bytes`, which are read once, divided by the
+    /// median time.
     pub fn bandwidth(&self, bytes: u64) -> f64 {
         bytes as f64 / self.median()
     }

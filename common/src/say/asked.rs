@@ -1,5 +1,5 @@
-//! Options that cannot be combined, options without an effect, and runs that will take long. Each
-//! of them is refused or reported, never ignored.
+//! Options that cannot be combined, options without an effect, and runs that will take long. Each such option is
+//! refused or reported, never ignored.
 
 use std::{io::Write as _, path::Path};
 
@@ -14,7 +14,22 @@ pub(super) fn refuse(steps: &[&'static Step], options: &Options) -> Result<()> {
     if explain && format != Format::Table {
         let format = if format == Format::Json { "json" } else { "csv" };
         return usage(format!(
-            "`--explain` prints text, but `--format {format}` prints the results of runs: leave one of them out"
+            "`--explain` prints text, but `--format {format}` prints the results of runs: omit one of them"
+        ));
+    }
+    let beside = [
+        ("--explain", explain),
+        ("--lines", options.lines),
+        ("--counters", options.counters),
+        ("--profile", options.profile.is_some()),
+        ("--trace", options.trace.is_some()),
+        ("--format", format != Format::Table),
+    ];
+    if let Some((flag, _)) =
+        beside.into_iter().find(|(_, given)| !options.predict.is_empty() && *given)
+    {
+        return usage(format!(
+            "`--predict` prints predicted times and runs nothing on a device, but `{flag}` applies to a run: omit one of them"
         ));
     }
     let shows = [
@@ -25,7 +40,7 @@ pub(super) fn refuse(steps: &[&'static Step], options: &Options) -> Result<()> {
     ];
     if let Some((flag, _)) = shows.into_iter().find(|(_, given)| explain && *given) {
         return usage(format!(
-            "`--explain` runs nothing, but `{flag}` shows a run: leave one of them out"
+            "`--explain` runs nothing, but `{flag}` shows a run: omit one of them"
         ));
     }
     if !explain && ladder && options.kernel.is_some() {
@@ -44,10 +59,10 @@ pub(super) fn refuse(steps: &[&'static Step], options: &Options) -> Result<()> {
             own.dedup();
             let own: Vec<String> = own.iter().map(u32::to_string).collect();
             return usage(format!(
-                "none of these {} kernels runs in blocks of {} threads: they are made for {}; leave `--threads` out",
+                "none of these {} kernels runs in blocks of {} threads: choose a supported size ({}), or omit `--threads`",
                 steps.len(),
                 block.threads(),
-                own.join(" or ")
+                own.join(", ")
             ));
         }
     }
@@ -57,7 +72,9 @@ pub(super) fn refuse(steps: &[&'static Step], options: &Options) -> Result<()> {
 /// Returns a note on options that were given on the command line but have no effect on this device.
 pub(super) fn without_effect(options: &Options, device: &Device) -> Option<String> {
     let (only_other, why) = match device {
-        Device::Simt(_) => (&["samples", "warm"][..], "in the interpreter, which has no times"),
+        Device::Simt(_) => {
+            (&["samples", "warm"][..], "in the interpreter, which measures no times")
+        }
         Device::Cuda(_) => (
             &["schedule", "gpu", "budget", "check", "lines", "trace"][..],
             "on a GPU: use `--device simt`",
@@ -70,7 +87,7 @@ pub(super) fn without_effect(options: &Options, device: &Device) -> Option<Strin
     (!flags.is_empty()).then(|| format!("note: {} {verb} no effect {why}", flags.join(" and ")))
 }
 
-/// Lists the steps that ran with another block size than the requested one, as a line below their
+/// Lists the steps that ran with a block size other than the requested one, as a line below their
 /// table.
 pub(super) fn own_blocks(outcomes: &[Outcome], options: &Options) -> String {
     let asked = |threads| options.threads.iter().any(|block| block.threads() == threads);
@@ -81,7 +98,7 @@ pub(super) fn own_blocks(outcomes: &[Outcome], options: &Options) -> String {
         true => String::new(),
         false => super::report::line(
             "blocks",
-            &format!("{}: these kernels have one block size", others.join(", ")),
+            &format!("{}: these kernels have a fixed block size", others.join(", ")),
         ),
     }
 }
@@ -90,8 +107,8 @@ pub(super) fn own_blocks(outcomes: &[Outcome], options: &Options) -> String {
 /// cores.
 const RATE: f64 = 1.5e6;
 
-/// Prints a note before a run in the interpreter that takes more than ten seconds, or more than a
-/// gigabyte of memory.
+/// Prints a note before a run in the interpreter that will take more than ten seconds or use more
+/// than a gigabyte of memory.
 pub fn forewarn(device: &Device, n: u64, element: Element, kernels: usize) {
     if matches!(device, Device::Simt(_))
         && let Some(note) = long(n, element, kernels)
@@ -101,8 +118,8 @@ pub fn forewarn(device: &Device, n: u64, element: Element, kernels: usize) {
     }
 }
 
-/// Returns the note on a run with this many elements and kernels, if the run takes long or much
-/// memory.
+/// Returns the note on a run with this many elements and kernels, if the run takes long or uses
+/// much memory.
 fn long(n: u64, element: Element, kernels: usize) -> Option<String> {
     // The elements are stored twice, on the host and on the device.
     let bytes = 2.0 * n as f64 * element.size() as f64;
@@ -123,8 +140,8 @@ fn long(n: u64, element: Element, kernels: usize) -> Option<String> {
     ))
 }
 
-/// Adds the file of the kernel to an error, because a table of several kernels shows the names of
-/// rows instead of files.
+/// Adds the name of the kernel's file to an error, because a table of several kernels shows the
+/// names of rows instead of files.
 pub(super) fn with_file(error: Error, steps: &[&'static Step], outcome: &Outcome) -> Error {
     let step = steps.iter().find(|step| step.name == outcome.step);
     let named = |step: &&&'static Step| steps.len() > 1 && !step.kernel.path.is_empty();
@@ -144,8 +161,7 @@ fn file(step: &Step) -> String {
     parts[parts.len().saturating_sub(4)..].join("/")
 }
 
-/// Whether the kernels are files in one folder, as in a study. In that case, the name of a row is
-/// not that of a folder.
+/// Whether the kernels are files in one folder, as in a study. In that case, rows are not named after folders.
 pub(super) fn share_files(steps: &[&'static Step]) -> bool {
     let folder = |step: &Step| Path::new(step.kernel.path).parent().map(Path::to_owned);
     let first = folder(steps[0]);
@@ -153,7 +169,7 @@ pub(super) fn share_files(steps: &[&'static Step]) -> bool {
         && steps.iter().all(|step| folder(step) == first)
 }
 
-/// Lists the file for each row of a study, once, below all tables.
+/// Lists the kernel file of each row of a study, in one list below all tables.
 pub(super) fn files(steps: &[&'static Step]) -> String {
     let mut files: Vec<(String, Vec<&str>)> = Vec::new();
     for step in steps {

@@ -53,7 +53,7 @@ fn summary(counted: &Counted) -> String {
         1 => "once".to_owned(),
         many => format!("{many} times"),
     };
-    let by = format!("by CUPTI {}, each launch run {passes} to be counted", counted.version);
+    let by = format!("read by CUPTI {}, which ran each launch {passes}", counted.version);
     match (&counted.interpreter, counted.compared()) {
         (Err(why), _) => format!("{by}; {why}"),
         (Ok(_), (all, 0)) => format!("{by}: all {all} common counts are equal"),
@@ -113,8 +113,10 @@ fn notes(counted: &Counted) -> String {
             "comparable: the chip does not execute PTX; ptxas translates it to other instructions, and decides which branches remain",
         );
     }
-    text +=
-        &line(NONE, "CUPTI has no such count, but ncu does: `ladder counters` prints its command");
+    text += &line(
+        NONE,
+        "CUPTI has no such count, but ncu does: `ladder counters` prints the ncu command",
+    );
     if merged(counted) {
         text += &line(
             "differs",
@@ -124,7 +126,7 @@ fn notes(counted: &Counted) -> String {
     if looked(counted) {
         text += &line(
             "differs",
-            "more global loads: blocks that wait for each other poll, and the number of retries depends on timing",
+            "more global loads: blocks that wait for each other poll, and the number of polls depends on timing",
         );
     }
     text

@@ -12,6 +12,7 @@ use super::{
     asked, beside, ledger,
     next::next,
     options::{Format, Options},
+    predicted,
     profile::Profile,
     progress::Progress,
     record::Record,
@@ -46,10 +47,11 @@ struct Program {
 pub fn run(step: &'static Step) -> ExitCode {
     let about = format!("{}: {}", step.name, step.cures);
     let page = format!(
-        "{}\n\nCures:\n  {}\nStill costs, which the next step cures:\n  {}\n\n\
+        "{}\n\nCures:\n  {}\nRemaining cost, which the next step removes:\n  {}\n\n\
          The program draws N elements, plans the launches, runs the kernel in\n\
          steps/{}/src/kernel.cu, compares the sum with the exact sum, and only\n\
-         then times it. Change a line of the kernel and run again: it is compiled on the fly.",
+         then times it. Change a line of the kernel and run the program again: the\n\
+         kernel is compiled on the fly.",
         step.name, step.cures, step.costs, step.name
     );
     let examples = format!(
@@ -59,7 +61,7 @@ pub fn run(step: &'static Step) -> ExitCode {
          cargo run -p {0} -- --n 1,257,3*2^19+77       awkward sizes\n  \
          cargo run -p {0} -- --type i32 --threads 512  another type, larger blocks\n  \
          cargo run -p {0} -- --device simt             the interpreter: counts, not times\n\n\
-         Exit code: 0 the sum is right, 1 it is wrong, 2 it could not be computed.",
+         The exit code is 0 if the sum is right, 1 if it is wrong, and 2 if it could not be computed.",
         step.name
     );
     let command = Program::command()
@@ -71,7 +73,7 @@ pub fn run(step: &'static Step) -> ExitCode {
     main(command, &[step], alone)
 }
 
-/// Formats the runs in the program of a single step.
+/// Formats the measured runs, for the program of a single step.
 fn alone(outcomes: &[Outcome], _: &[Refusal], options: &Options) -> String {
     let show = |outcome| {
         let lines = if options.lines { ledger::lines(outcome) } else { String::new() };
@@ -88,7 +90,7 @@ pub fn ladder_command() -> clap::Command {
     Program::command()
         .name("ladder")
         .bin_name("ladder")
-        .about("Every step of the ladder at the same sizes, in one table")
+        .about("Runs every step of the ladder at the same sizes, and prints one table")
         .long_about(
             "Runs every step, in lesson order, on the same elements, and prints one table for each\n\
              size, type and block size: time, GB/s, fraction of peak bandwidth, and how many times\n\
@@ -108,7 +110,7 @@ pub fn options(matches: &clap::ArgMatches) -> Result<Options, clap::Error> {
 }
 
 /// Sets the width of the terminal, and lets every option accept `-1` as a value, so that the error
-/// message is about the number.
+/// message is about the number and not about an unknown option.
 pub fn numeric(command: clap::Command) -> clap::Command {
     let mut command = command.mut_args(|arg| match arg.get_action().takes_values() {
         true => arg.allow_negative_numbers(true),
@@ -127,7 +129,7 @@ pub fn ladder(options: &Options, steps: &[&'static Step]) -> ExitCode {
     exit(print(steps, options, many, &mut anstream::stdout()))
 }
 
-/// Formats the runs in a program that runs many steps.
+/// Formats the measured runs, for a program that runs many steps.
 fn many(outcomes: &[Outcome], refusals: &[Refusal], options: &Options) -> String {
     report::ladder(outcomes, refusals) + &asked::own_blocks(outcomes, options)
 }
@@ -225,6 +227,9 @@ fn print(
     out: &mut impl Write,
 ) -> Result<(), Stop> {
     asked::refuse(steps, options)?;
+    if !options.predict.is_empty() {
+        return predicted::print(steps, options, out);
+    }
     // The profile starts before the GPU is opened, so that it includes the opening.
     let profile = options.profile.as_ref().filter(|_| !options.explain).map(|_| Profile::start());
     let device = Device::open(options.device, &options.settings())?;
@@ -348,7 +353,7 @@ fn each(
     Ok(())
 }
 
-/// Opens CUPTI for counting. This happens only after a sum is verified and timed.
+/// Opens CUPTI for counting. Launches are counted only after the sum is verified and timed.
 fn session(device: &Device) -> Result<Session<'static>> {
     match device {
         Device::Cuda(cuda) => Session::open(cuda),
@@ -397,8 +402,8 @@ fn on<T: Scalar>(
                     }
                     outcomes.push(outcome);
                 }
-                // If there are several steps, those that the GPU cannot run are left out, with a
-                // note. A single step fails.
+                // If there are several steps, the steps that the GPU cannot run are left out, with
+                // a note. A single step fails.
                 Err(error) if steps.len() > 1 => refusals.push(Refusal::of(step.name, error)?),
                 Err(error) => return Err(error.into()),
             }

@@ -1,4 +1,4 @@
-//! The interpreter's counts, by launch, by round, and beside the lines of the kernel.
+//! The interpreter's counts per launch, per round, and per line of the kernel.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -102,7 +102,7 @@ fn printed(observed: &Observed) -> String {
 fn checks(observed: &Observed) -> String {
     let names = observed.checks.iter().map(|check| match check {
         Check::Races => "races",
-        Check::Memory => "uninitialised or foreign memory",
+        Check::Memory => "uninitialized or foreign memory",
         Check::Sync => "misused barriers",
     });
     let names: Vec<&str> = names.collect();
@@ -116,7 +116,8 @@ fn checks(observed: &Observed) -> String {
         text += &line("checks", &format!("no {}", names.join(", no ")));
     }
     for finding in observed.findings.iter().take(SHOWN) {
-        text += &line("FOUND", &finding.sentence());
+        let label = if finding.is_harmless() { "note" } else { "FOUND" };
+        text += &line(label, &finding.sentence());
         text += &line("", &format!("({})", finding.details()));
     }
     if let Some(more @ 1..) = observed.findings.len().checked_sub(SHOWN) {
@@ -125,7 +126,7 @@ fn checks(observed: &Observed) -> String {
     text
 }
 
-/// Formats the average number of active lanes per warp instruction, of 32.
+/// Formats the average number of active lanes per warp instruction, out of 32.
 fn lanes(counts: &Counts) -> String {
     if counts.warp_insts == 0 {
         return "-".into();

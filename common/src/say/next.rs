@@ -18,7 +18,7 @@ pub(super) fn next(step: &Step, kernel: Option<&Path>) -> Option<String> {
         .collect();
     folders.sort_by_cached_key(|folder| natural(folder));
     let place = folders.iter().position(|folder| folder == name)?;
-    // Commands accept the beginning of a name.
+    // Commands accept a step's number, such as `v3`, in place of its full name.
     let short = name.split('-').next()?;
     if let Some(own) = kernel {
         return Some(format!(

@@ -64,6 +64,11 @@ pub struct Options {
     #[arg(long)]
     pub explain: bool,
 
+    /// Predict the time on this GPU, which need not be here, instead of running: h200, h100, a100,
+    /// rtx4090, b200, orin, a folder that `ladder probe` has written, or a list of them
+    #[arg(long, value_name = "GPU", value_delimiter = ',')]
+    pub predict: Vec<String>,
+
     /// Run this kernel.cu (compiled on the fly) or .ptx instead of the step's own
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
@@ -136,7 +141,7 @@ fn checks(text: &str) -> Result<Checks> {
     match text {
         "none" => Ok(Checks(Vec::new())),
         list if list.split(',').any(|check| check == "none") => Err(Error::Usage(format!(
-            "`--check {list}` combines checks with `none`: use `none` alone, or leave it out"
+            "`--check {list}` combines checks with `none`: use `none` alone, or omit it"
         ))),
         list => list.split(',').map(str::parse).collect::<Result<_>>().map(Checks),
     }
@@ -170,7 +175,7 @@ fn schedule(text: &str) -> Result<simt::Schedule, String> {
     text.parse()
 }
 
-/// The default sizes. The second is large enough to time, and needs a GPU.
+/// The default sizes. The second size is large enough to time, and needs a GPU.
 const SIZES: [u64; 2] = [1 << 20, 1 << 28];
 
 impl Options {
@@ -190,8 +195,8 @@ impl Options {
         }
     }
 
-    /// Returns the block size for one of `steps` steps. A single step refuses a size that it does
-    /// not support; one of several steps uses its own size instead.
+    /// Returns the block size for a step in a run of `steps` steps. A single step refuses a size
+    /// that it does not support; one of several steps uses its own size instead.
     pub(super) fn block(&self, step: &Step, asked: Option<Block>, steps: usize) -> Result<Block> {
         if let (Some(asked), 1) = (asked, steps) {
             step.check_block(asked)?;

@@ -1,5 +1,5 @@
-//! Shows the progress of a long run in one line on the terminal, which disappears when the run is
-//! done.
+//! Shows the progress of a long run in one line on the terminal; the line disappears when the run
+//! is done.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -11,7 +11,7 @@ use std::{
 /// The interval between writes, and the delay before the first write.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The progress line. It is written only if standard error is a terminal.
+/// The progress line. The line is written only if standard error is a terminal.
 pub(super) struct Progress {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,

@@ -71,7 +71,7 @@ enum Cell {
 /// The name of a column, and the function that returns its cell.
 type Column = (&'static str, fn(&Record) -> Cell);
 
-/// The columns of a CSV file. The columns for the counts follow them.
+/// The columns of a CSV file. The columns for the counts follow these columns.
 const COLUMNS: [Column; 20] = [
     ("step", |r| Cell::Text(r.step.clone())),
     ("device", |r| Cell::Text(r.device.clone())),
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn times_are_in_microseconds_and_rates_are_those_of_the_median() {
-        // A million doubles have 8 MB; at a median of 10 µs this is 800 GB/s of 1000.
+        // A million doubles occupy 8 MB; at a median of 10 µs, the rate is 800 GB/s, out of a peak of 1000.
         let mut outcome = Outcome::made_up("v0-naive", 1_000_000, &[8e-6, 10e-6, 16e-6]);
         outcome.copy = Some(0.25);
         let record = Record::of(&outcome);
@@ -282,7 +282,8 @@ mod tests {
         let read: Json = serde_json::from_str(&Record::of(&outcome).json().unwrap()).unwrap();
         let counted = &read["counted"];
         assert_eq!((&counted["cupti"], &counted["passes"]), (&Json::from("13.0"), &Json::from(4)));
-        // The hardware has 0 where the interpreter has 7, and vice versa in six cases.
+        // No count agrees: the interpreter's first count is 7 and its others are 0, whereas the
+        // hardware's counts are 0 to 7.
         assert_eq!((&counted["equal"], &counted["differ"]), (&Json::from(0), &Json::from(8)));
         for (index, name) in METRICS.iter().enumerate() {
             assert_eq!(counted["launches"][0][*name], index as f64, "{name}");

@@ -1,4 +1,4 @@
-//! Reports for people: a run, a plan, and the table of the ladder, in at most 80 columns.
+//! Human-readable reports on a run, a plan, and the table of the ladder, in at most 80 columns.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Formats the head of a run: the step, the device and the kernel.
+/// Formats the heading of a run: the step, the device and the kernel.
 pub fn head(step: &Step, facts: &Facts) -> String {
     format!("{BOLD}{}{BOLD:#}\n", step.name)
         + &line("cures", step.cures)
@@ -53,15 +53,15 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
             text += &line(
                 "",
                 &format!(
-                    "error {:.2e} / bound {:.2e} = {share:.4} ({} additions deep)",
+                    "error {:.2e} / bound {:.2e} = {share:.4} ({} deep)",
                     verdict.error,
                     verdict.bound,
-                    plan.depth()
+                    additions(plan.depth())
                 ),
             );
         }
     } else if verdict.verified() {
-        let why = "though it looks right: a partial sum or the second run is wrong";
+        let why = "although this sum looks right: a partial sum or the second run is wrong";
         text += &line("sum", &format!("{}, {BAD}WRONG{BAD:#}, {why}", verdict.sum));
     } else {
         text += &line(
@@ -106,7 +106,7 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
     text
 }
 
-/// Implements `--explain`, which prints a step's plan and what the step is for.
+/// Implements `--explain`, which prints a step's plan and the purpose of the step.
 pub fn explain(step: &Step, problem: &Problem) -> String {
     let plan = (step.plan)(problem);
     let mut text = format!("{BOLD}{}{BOLD:#}\n", step.name);
@@ -161,16 +161,17 @@ fn shares(holds: &Holds, n: u64) -> String {
             group(count)
         ),
         Holds::Matrices { order, tile, count } => format!(
-            "Matrices of {} elements, {}: each of {} blocks of sums holds {}, entry by entry.",
+            "The input holds matrices of {} elements, {}. Each of {} parts has one sum per entry, over {}.",
             Holds::ENTRIES,
             match order {
-                Order::Row => "each together",
-                Order::Column => "the first element of each, then the second of each, and so on",
+                Order::Row => "stored one after another",
+                Order::Column =>
+                    "stored as all first elements, then all second elements, and so on",
             },
             group(count),
             match tile {
-                u64::MAX => "all of them".to_owned(),
-                _ => format!("{} neighbouring ones and the last holds the rest", group(tile)),
+                u64::MAX => "all matrices".to_owned(),
+                _ => format!("{} neighbouring matrices; the last part has the rest", group(tile)),
             }
         ),
     }
@@ -280,7 +281,7 @@ pub(crate) fn table(names: &[&str]) -> Table {
     table
 }
 
-/// Creates a table without rules.
+/// Creates a table without ruled lines.
 pub(crate) fn columns(names: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(names);
@@ -370,6 +371,10 @@ pub(crate) fn scaled(value: f64, unit: &str) -> String {
     }
 }
 
+fn additions(count: u32) -> String {
+    if count == 1 { "1 addition".into() } else { format!("{count} additions") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,6 +386,7 @@ mod tests {
         assert_eq!(scaled(0.0, "B"), "0 B");
         assert_eq!(scaled(4.0, "B"), "4 B");
         assert_eq!(scaled(84.4e9, "elements/s"), "84.40 Gelements/s");
+        assert_eq!([1, 2].map(additions), ["1 addition", "2 additions"]);
     }
 
     #[test]
@@ -397,7 +403,8 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        // A bandwidth in L2 is not a fraction of the peak memory bandwidth.
+        // For an input in L2, the bandwidth is not printed as a fraction of the peak memory
+        // bandwidth.
         run.timing.as_mut().unwrap().cold = false;
         let text = outcome(&run, Input::Ones, 7);
         assert!(text.contains("L2 warm") && !text.contains("of peak"), "{text}");
@@ -454,11 +461,11 @@ mod tests {
         let matrices = |order, tile| shares(&Holds::Matrices { order, tile, count: 3 }, 1000);
         assert_eq!(
             matrices(Order::Row, u64::MAX),
-            "Matrices of 4 elements, each together: each of 3 blocks of sums holds all of them, entry by entry."
+            "The input holds matrices of 4 elements, stored one after another. Each of 3 parts has one sum per entry, over all matrices."
         );
         assert_eq!(
             matrices(Order::Column, 1000),
-            "Matrices of 4 elements, the first element of each, then the second of each, and so on: each of 3 blocks of sums holds 1,000 neighbouring ones and the last holds the rest, entry by entry."
+            "The input holds matrices of 4 elements, stored as all first elements, then all second elements, and so on. Each of 3 parts has one sum per entry, over 1,000 neighbouring matrices; the last part has the rest."
         );
     }
 

@@ -10,7 +10,7 @@ use crate::run::Outcome;
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// The rows of the table. It has columns for times and rates only if there are any.
+/// The rows of the table. The table has columns for times and rates only if there are any.
 #[derive(Debug, Default)]
 pub(crate) struct Sizes {
     rows: Vec<[String; 8]>,

@@ -46,8 +46,8 @@ pub fn exit(result: Result<(), Stop>) -> ExitCode {
     }
 }
 
-/// Returns the width of messages: the number of the terminal's columns, at most 100; 100 if
-/// standard error is not a terminal.
+/// Returns the width of messages: the number of columns of the terminal, but at most 100. If
+/// standard error is not a terminal, the width is 100.
 pub fn columns() -> usize {
     let terminal = terminal_size::terminal_size_of(io::stderr());
     terminal.map_or(100, |(terminal_size::Width(columns), _)| usize::from(columns).clamp(40, 100))

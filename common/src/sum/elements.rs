@@ -7,10 +7,11 @@ use simt::parallel;
 
 /// The elements that a run adds.
 ///
-/// When drawn floats are added, the results are rounded, and rounding can hide one missing element
-/// among very many. Exact floats are random values of +1 and −1. Every partial sum in every tree is
-/// then a small integer, which is exact in any order, even for 2³² elements in single precision. An
-/// element that is left out or added twice is therefore detected. Exact integers are any integers.
+/// When drawn floats are added, the results are rounded, and rounding can hide the loss of one
+/// element among millions. Exact floats are random values of +1 and −1. Every partial sum in every
+/// tree is then a small integer, which is exact in any order, even for 2³² elements in single
+/// precision. An element that is left out or added twice is therefore detected. Exact integers can
+/// have any value.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'v, T> {
     kind: Kind<'v, T>,
@@ -23,7 +24,7 @@ pub struct Elements<'v, T> {
 enum Kind<'v, T> {
     /// Values that were drawn in advance.
     Drawn(&'v [T]),
-    /// This many values of [`Scalar::exact`].
+    /// The given number of values from [`Scalar::exact`].
     Exact(u64),
 }
 
@@ -41,7 +42,7 @@ impl<'v, T: Scalar> Elements<'v, T> {
         Elements { kind: Kind::Exact(count), chunks: &[] }
     }
 
-    /// Returns the same elements with the known sums of their [`chunks`](Elements::chunks).
+    /// Returns the same elements together with the known sums of their [`chunks`](Elements::chunks).
     pub fn with(self, chunks: &'v [Reference]) -> Elements<'v, T> {
         Elements { chunks, ..self }
     }
@@ -88,7 +89,7 @@ impl<'v, T: Scalar> Elements<'v, T> {
         }
     }
 
-    /// Returns the sums of chunks, computed on all cores. A chunk is large enough to keep a core
+    /// Returns the sum of each chunk, computed on all cores. A chunk is large enough to keep a core
     /// busy, and small enough that the sums need little memory.
     pub fn chunks(&self) -> Vec<Reference> {
         let count = self.count();
@@ -172,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Wrong sums of chunks change a sum only where whole chunks are used.
+    /// Incorrect chunk sums change a sum only where whole chunks are used.
     #[test]
     fn known_chunks_are_not_added_again() {
         let known = [i32::sum(&[1]); 4];

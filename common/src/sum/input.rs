@@ -49,7 +49,7 @@ impl Input {
     }
 }
 
-/// Allocates host memory for `n` elements. Fails if the system refuses it.
+/// Allocates host memory for `n` elements. Fails if the system refuses the allocation.
 pub(super) fn room<T: Scalar>(n: u64) -> Result<Vec<T>, Error> {
     let mut values = Vec::new();
     match values.try_reserve_exact(usize::try_from(n).unwrap_or(usize::MAX)) {
@@ -127,7 +127,7 @@ mod tests {
     fn the_bits_are_those_of_the_results() {
         let floats: Vec<f32> = Input::Uniform.draw(3, 42).unwrap();
         let integers: Vec<i32> = Input::Uniform.draw(3, 42).unwrap();
-        // The values are pinned, because a change would change every committed sum.
+        // The test pins these values, because changing them would change every committed sum.
         assert_eq!(floats, [0.22408074, 0.68189615, 0.1463862]);
         assert_eq!(integers, [57, 174, 37]);
     }

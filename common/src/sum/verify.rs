@@ -20,7 +20,7 @@ pub struct Verdict {
     pub expected: Value,
     /// The distance between the two sums.
     pub error: f64,
-    /// The largest distance that the kernel's own rounding explains.
+    /// The largest distance that the kernel's own rounding can explain.
     pub bound: f64,
 }
 
@@ -46,11 +46,12 @@ impl Verdict {
 pub enum Run {
     /// The first run, on the elements of the workload.
     First,
-    /// The second run, on exact [`Elements`], over the memory that the first run left.
+    /// The second run, on exact [`Elements`], which starts with the memory that the first run left.
     Exact,
     /// A run whose sum was right but whose message flags were left set, or whose counters were not reset.
     Messages,
-    /// The third run, on fewer exact elements and so with another grid, after runs on that many.
+    /// The third run, on fewer exact elements and therefore with another grid; the field is the number of elements in
+    /// the earlier runs.
     Smaller(u64),
     /// The last timed run, with its number.
     Later(u32),
@@ -69,12 +70,16 @@ pub struct Mismatch {
     pub threads: u32,
     /// The sum, and the reference that it was compared with.
     pub verdict: Verdict,
-    /// The run that gave the sum.
+    /// The run that produced the sum.
     pub run: Run,
     /// The first wrong partial sum, if it is known.
     pub first: Option<WrongPartial>,
-    /// A description of the state that a run leaves for the next one, if that state is the cause.
+    /// A description of the state that a run leaves for the next run, or of another cause of the fault, if it is
+    /// known.
     pub leftover: Option<String>,
+    /// Whether the total of exact elements is right too, which shows that the kernel adds each
+    /// element once.
+    pub exact: bool,
 }
 
 impl Mismatch {
@@ -96,28 +101,34 @@ impl Mismatch {
             run,
             first,
             leftover: None,
+            exact: false,
         }
+    }
+
+    /// Returns whether the kernel adds every element, although the partial sums are not those of the plan.
+    pub fn adds_all(&self) -> bool {
+        self.first.is_some() && self.verdict.verified() && (self.exact || self.verdict.error == 0.0)
     }
 }
 
 /// A partial sum that differs from the sum of its elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WrongPartial {
-    /// The number of the launch that wrote it, counting from 1.
+    /// The number of the launch that wrote the sum, counting from 1.
     pub launch: usize,
-    /// Its index among the launch's partial sums.
+    /// The index of the sum among the launch's partial sums.
     pub index: u64,
     /// Whether the partial sum is the only one that its block computes.
     pub of_block: bool,
-    /// The index of the first element that it holds.
+    /// The index of the first element that the sum holds.
     pub first: u64,
-    /// The index of the last element that it holds.
+    /// The index of the last element that the sum holds.
     pub last: u64,
-    /// The number of elements that it holds; they need not be contiguous.
+    /// The number of elements that the sum holds; they need not be contiguous.
     pub count: u64,
     /// The verdict, with the value and the expected value.
     pub verdict: Verdict,
-    /// Whether it was never written, so that it still has the value from before the run.
+    /// Whether the sum was never written, so that it still has the value from before the run.
     pub unwritten: bool,
 }
 
@@ -199,23 +210,25 @@ impl fmt::Display for Mismatch {
         match self.run {
             Run::First => {}
             Run::Messages => {
-                let leftover =
-                    self.leftover.as_deref().unwrap_or("its message flags are set when it ends");
-                return write!(f, ", though its sums are right: {leftover}");
+                let leftover = self
+                    .leftover
+                    .as_deref()
+                    .unwrap_or("its message flags are still set when it ends");
+                return write!(f, ", although its sums are right: {leftover}");
             }
             Run::Exact => {
                 f.write_str(
-                    " in its second run, though its first run looked right; the second run ",
+                    " in its second run, although its first run looked right; the second run ",
                 )?;
                 f.write_str(match element {
                     Element::I32 => "adds other integers",
                     _ => "adds random values of +1 and -1, whose sums are exact",
                 })?;
-                f.write_str(", over the memory that the first run left")?;
+                f.write_str(", and starts with the memory that the first run left")?;
             }
             Run::Smaller(before) => write!(
                 f,
-                ", though its runs on {before} elements were right, and a first run on fewer is too: a run leaves state that breaks a later run with another grid"
+                ", although its runs on {before} elements were right, as is a first run on fewer elements: a run leaves state that breaks a later run with another grid"
             )?,
             Run::Later(run) => write!(
                 f,
@@ -223,8 +236,11 @@ impl fmt::Display for Mismatch {
             )?,
         }
         let what = format!("the sum of {n} {element} in blocks of {threads}");
-        if verdict.verified() && *error == 0.0 {
-            write!(f, ": {what} is right, but its parts are not those of the plan in `lib.rs`: ")?;
+        if self.adds_all() {
+            write!(
+                f,
+                ": {what} is right, but its partial sums do not match the plan in `lib.rs`: "
+            )?;
         } else if verdict.verified() {
             write!(f, ": {what} is off by {}, which rounding could explain, but ", about(*error))?;
         } else {
@@ -236,7 +252,7 @@ impl fmt::Display for Mismatch {
                 }
                 _ => write!(
                     f,
-                    " (off by {}, where its own rounding explains at most {bound:.1e})",
+                    " (off by {}, but its own rounding explains at most {bound:.1e})",
                     about(*error)
                 )?,
             }
@@ -278,7 +294,7 @@ impl fmt::Display for WrongPartial {
         write!(f, " (off by {}", about(*error))?;
         match bound {
             0.0 => f.write_str(")"),
-            _ => write!(f, ", where rounding explains at most {bound:.1e})"),
+            _ => write!(f, ", but rounding explains at most {bound:.1e})"),
         }
     }
 }
@@ -332,8 +348,8 @@ mod tests {
 
     #[test]
     fn the_bound_is_no_wider_than_rounding_is() {
-        // There are three consecutive additions of values whose magnitude is 4; each is off by at
-        // most 2^-24.
+        // There are three consecutive additions of values whose magnitude is 4; each addition is
+        // off by at most 2^-24.
         let reference = Elements::drawn(&[1.0f32; 4]).total();
         let Verdict { bound, .. } = Verdict::of(4.0f32, &reference, 3);
         assert!((0.71e-6..0.72e-6).contains(&bound), "{bound}");
@@ -402,13 +418,15 @@ mod tests {
         let first = found(&plan(200), &[1; 200], &[64, 63, 65, 8], 200);
         let said = |element, run, verdict, first| {
             let (step, leftover) = ("v".to_owned(), None);
-            Mismatch { step, n: 9, element, threads: 64, verdict, run, first, leftover }.to_string()
+            let exact = false;
+            Mismatch { step, n: 9, element, threads: 64, verdict, run, first, leftover, exact }
+                .to_string()
         };
         let wrong = verdict(2.5, 0.5, 0.25);
         let parts = "block 1 of launch 1, which adds the elements 64 to 127, gave 63 instead of 64 (off by 1)";
         assert_eq!(
             said(Element::F32, Run::First, wrong, None),
-            "v is wrong: the sum of 9 f32 in blocks of 64 is 2, but the kernel gave 2.5 (off by 0.500, where its own rounding explains at most 2.5e-1)"
+            "v is wrong: the sum of 9 f32 in blocks of 64 is 2, but the kernel gave 2.5 (off by 0.500, but its own rounding explains at most 2.5e-1)"
         );
         for (element, run) in [(Element::I32, Run::First), (Element::F64, Run::Exact)] {
             let text = said(element, run, wrong, first);
@@ -420,10 +438,10 @@ mod tests {
         assert!(
             text.ends_with(&format!("is off by 0.125, which rounding could explain, but {parts}"))
         );
-        // The kernel adds everything, in other parts than its plan.
+        // The kernel adds all elements, but divides them into parts that differ from its plan.
         let text = said(Element::F32, Run::First, verdict(2.0, 0.0, 0.25), first);
         let right =
-            "in blocks of 64 is right, but its parts are not those of the plan in `lib.rs`: ";
+            "in blocks of 64 is right, but its partial sums do not match the plan in `lib.rs`: ";
         assert!(text.ends_with(&format!("{right}{parts}")), "{text}");
         let distances = [7.0, 0.5, 0.001, 1e15, 1e16].map(about);
         assert_eq!(distances, ["7", "0.500", "1.00e-3", "1.00e15", "1.00e16"]);

@@ -16,8 +16,8 @@ use crate::{
     device::{Address, Device, Memory, host},
 };
 
-/// The size of the device memory through which timing rotates, in bytes. It is so large that each
-/// sample finds its input outside L2, which has 60 MB on an H200.
+/// The total size, in bytes, of the copies of the input that timing rotates through. This size is
+/// so large that each sample finds its input outside L2, which has 60 MB on an H200.
 const ROTATION: u64 = 1 << 30;
 
 /// An input that is ready for any number of steps.
@@ -40,7 +40,7 @@ pub struct Workload<T> {
     exact_chunks: OnceCell<Vec<Reference>>,
 }
 
-/// A simulated fault in a kernel: at one index, the device has another number than the host. Tests
+/// A simulated fault in a kernel: at one index, the device holds a different number from the host. Tests
 /// check that the verdict detects the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slip {
@@ -169,7 +169,7 @@ struct Place {
 
 impl Place {
     /// Reserves memory for `n` elements after `offset` others, in as many copies as the device's L2
-    /// cache requires. Fails if the host or the device lacks memory.
+    /// cache requires. Fails if the host or the device does not have enough memory.
     fn of<T: Scalar>(device: &Device, n: u64, offset: u64) -> Result<Place> {
         let bytes = (n + offset) * T::ELEMENT.size();
         let what = format!("the input of {n} {}", T::ELEMENT);
@@ -197,14 +197,14 @@ impl Place {
         let reference = Elements::drawn(&values).with(&chunks).total();
         let memory = device.alloc(&what, stride * copies)?;
         if stride != bytes {
-            // The gap between two copies is copied too, and must not count as uninitialised.
+            // The gap between two copies is copied too, and must not count as uninitialized.
             device.fill(&memory, 0)?;
         }
         // The interpreter is not timed, and a page of the book has no clock.
         let started = matches!(device, Device::Cuda(_)).then(Instant::now);
         let size = T::ELEMENT.size();
         // The memory before the first element is filled with ones, so that a kernel that adds them
-        // is wrong.
+        // gives a wrong sum.
         device.write(&memory, 0, bytemuck::cast_slice(&vec![T::ONE; offset as usize]))?;
         device.write(&memory, offset * size, bytemuck::cast_slice(&values))?;
         let mut copy = None;
@@ -284,7 +284,7 @@ mod tests {
         assert!(matches!(error, Error::Memory { place: "host", needed, .. } if needed == 1 << 47));
     }
 
-    /// Elements are copied in chunks of some millions.
+    /// Elements are copied in chunks of a few million.
     #[test]
     fn elements_copied_in_chunks_are_contiguous() {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();

@@ -64,7 +64,7 @@ fn orders(
 }
 
 /// Like [`same_bits`], but for one size on the multiprocessors of an H200, in one order and with
-/// every check. This is for code that needs long inputs, such as a ring that is refilled.
+/// every check. This tests code that runs only for long inputs, such as the refilling of a ring.
 pub fn same_bits_at(step: &Step, n: u64, schedule: simt::Schedule) {
     let checks = Some(Check::ALL.to_vec());
     let device = interpreter(&Settings { schedule, checks, ..Settings::default() });
@@ -73,7 +73,7 @@ pub fn same_bits_at(step: &Step, n: u64, schedule: simt::Schedule) {
 }
 
 /// Returns the interpreter's sum of the elements that [`bits`] adds, from one run without checks,
-/// in blocks of the first size.
+/// with the step's first block size.
 fn interpreted(step: &Step, n: u64) -> f64 {
     let device = interpreter(&Settings::default());
     let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
@@ -120,7 +120,7 @@ fn bits(
                     let chip = Chip { sms, ..device.facts().chip };
                     let problem = Problem { n, block, element: Element::F32, chip };
                     let plan = (step.plan)(&problem);
-                    // A step with a fixed shape needs fewer runs.
+                    // A step whose plan does not depend on the number of multiprocessors needs fewer runs.
                     same = if last.as_ref() == Some(&plan) { same + 1 } else { 0 };
                     if same >= grids.len() {
                         continue;
@@ -136,7 +136,7 @@ fn bits(
                         simt.watch(n);
                     }
                     let sum = job.verify(&workload).and_then(Checked::into_verified);
-                    // The next run finds the state that this run leaves.
+                    // The next run starts with the state that this run leaves.
                     job.launch(&job.calls(workload.warm()).unwrap()).unwrap();
                     job.verify_last(&workload).and_then(Checked::into_verified).unwrap();
                     assert!(job.state_is_reset().unwrap(), "{} leaves state behind", step.name);

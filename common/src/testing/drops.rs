@@ -70,7 +70,7 @@ fn many(step: &Step, device: &Device, tries: u64, most: u64) {
     let mut largest = 0;
     for number in 0..tries {
         let most = if number.is_multiple_of(SLOW) { most } else { most.min(QUICK) };
-        // All powers of two are equally likely.
+        // All orders of magnitude of the size are equally likely.
         let power = rng.random_range(0.0..=(most as f64).log2());
         let n = (power.exp2() as u64).clamp(1, most);
         largest = n.max(largest);

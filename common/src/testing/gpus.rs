@@ -9,8 +9,8 @@ use crate::{
     sum::{Input, Workload},
 };
 
-/// Simulated GPUs: with fewer threads and less shared memory, without clusters or with smaller
-/// ones, with many multiprocessors and with only one.
+/// Simulated GPUs: with fewer threads and less shared memory, with smaller clusters or none, and
+/// with many multiprocessors or only one.
 pub(super) const GPUS: [&str; 6] =
     ["sm_86:28", "sm_90:1", "sm_70:80", "sm_120:170", "sm_70:1", "sm_120:1"];
 
@@ -23,7 +23,7 @@ pub(super) fn gpus(step: &Step, names: &[&str]) {
     let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
     let mut refused = 0;
     for name in names {
-        let gpu = name.parse().expect("a GPU that can be played");
+        let gpu = name.parse().expect("a GPU that the interpreter can simulate");
         let device = interpreter(&Settings { gpu, ..Settings::default() });
         for n in SIZES {
             let workload = Workload::<f32>::new(&device, Input::Signed, n, 7).unwrap();

@@ -5,10 +5,12 @@ mod bits;
 mod drops;
 mod gpu;
 mod gpus;
+mod kernels;
 mod program;
 mod sums;
 
 pub use bits::{same_bits, same_bits_at, same_bits_sweep};
 pub use drops::faults;
+pub use kernels::{every_kernel, every_kernel_sweep};
 pub use program::{STEP, program, unwrapped};
 pub use sums::{AWKWARD, check, sweep};

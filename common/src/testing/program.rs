@@ -28,7 +28,7 @@ pub fn program(step: &Step, path: &str) {
     let empty = folder.write("empty.ptx", "");
     let text = folder.write("text.ptx", "this is no PTX");
     let whole = step.kernel.ptx(Element::F32);
-    // The PTX is cut in the last entry point, so that all entry points have a name.
+    // The PTX is cut off inside the last entry point, so that all entry points have a name.
     let entry = whole.rfind(".visible .entry").expect("an entry point");
     let cut = folder.write("cut.ptx", &whole[..entry + 500]);
     for (args, sentences) in [
@@ -38,7 +38,7 @@ pub fn program(step: &Step, path: &str) {
         ("--threads 2048", &["a block of 2048 threads"]),
         ("--threads -64", &["-64 is not a number of threads"]),
         ("--type u8", &["`u8` is not an element type"]),
-        ("--n 2^99", &["does not fit 64 bits"]),
+        ("--n 2^99", &["does not fit into 64 bits"]),
         ("--n -1", &["it is negative"]),
         ("--n abc", &["it is not a number"]),
         ("--input one-hot:5 --n 5", &["does not exist, because `--n` is 5"]),
@@ -71,7 +71,7 @@ pub fn program(step: &Step, path: &str) {
     closed(program);
 }
 
-/// A device that never ends and a pipe that has no writer are refused before anything is read.
+/// A device file that never ends and a pipe that has no writer are refused before anything is read.
 #[cfg(unix)]
 fn devices(program: Program<'_>, folder: &Folder) {
     let pipe = folder.0.join("pipe.cu");
@@ -107,7 +107,7 @@ fn asks_a_gpu(program: Program<'_>) {
 }
 
 /// Tests that only grids with too many blocks are refused. The number of blocks for a size follows
-/// from smaller sizes: a grid that is the same for two sizes does not grow.
+/// from smaller sizes: if two sizes have the same grid, larger sizes have it too.
 fn grids(step: &Step, program: Program<'_>) {
     let smallest = step.blocks.iter().min().expect("a block size");
     let args = |n: &str| format!("--threads {smallest} --explain --n {n}");
@@ -128,13 +128,13 @@ fn first_grid(text: &str) -> u64 {
     let blocks =
         rows.next().and_then(|row| row.split('|').nth(2)).map(|cell| cell.replace(',', ""));
     let blocks = blocks.and_then(|cell| cell.trim().parse().ok());
-    blocks.unwrap_or_else(|| panic!("no blocks of a launch in:\n{text}"))
+    blocks.unwrap_or_else(|| panic!("no number of blocks for a launch in:\n{text}"))
 }
 
 /// Tests that a changed kernel is compiled on the fly and verified.
 fn edited(step: &Step, program: Program<'_>, folder: &Folder) {
     // In a step that adds vectors, the change adds 1 to each vector; in a step that bins elements,
-    // to each element.
+    // it adds 1 to each element.
     let source = step.kernel.source;
     let changes = [
         (".data[e] += ", ".data[e] += 1 + "),
@@ -160,8 +160,7 @@ fn edited(step: &Step, program: Program<'_>, folder: &Folder) {
     let line = step.kernel.source.lines().count() + 2;
     let lines = [format!("broken.cu({line})"), format!("broken.cu:{line}:")]; // NVRTC's, clang's.
     refuses(program, &broken, 2, &lines.each_ref().map(String::as_str));
-    // The file name has to be quoted, and the file has the other line endings and a byte order
-    // mark.
+    // The file name has to be quoted, and the file has Windows line endings and a byte order mark.
     let text = format!("\u{feff}{}\n// A line more.\n", step.kernel.source).replace('\n', "\r\n");
     let named = folder.write("Größe und Maß.cu", &text);
     let output = command(program).args(["--n", "1000", "--kernel", &named]).output();
@@ -184,8 +183,8 @@ fn closed(program: Program<'_>) {
 /// The variable that names the step, for a program with all steps.
 pub const STEP: &str = "REDUCE_STEP";
 
-/// Returns the command that starts a program. A program for another architecture is started by an
-/// emulator, as cargo starts the test itself: `qemu-aarch64 -L /usr/aarch64-linux-gnu`.
+/// Returns the command that starts a program. A program for another architecture is started through
+/// the emulator with which cargo starts the test itself: `qemu-aarch64 -L /usr/aarch64-linux-gnu`.
 fn command(program: Program<'_>) -> Command {
     let runner = std::env::var("REDUCE_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace().chain([program.path]);
@@ -199,7 +198,7 @@ fn command(program: Program<'_>) -> Command {
 fn refuses(program: Program<'_>, args: &str, code: i32, sentences: &[&str]) {
     let said = ends(&run(program, args), args, code);
     let found = sentences.iter().any(|sentence| !sentence.is_empty() && said.contains(sentence));
-    assert!(found, "{args}: {said} says none of {sentences:?}");
+    assert!(found, "{args}: {said} contains none of {sentences:?}");
 }
 
 /// Tests that the program succeeds, and returns its output.
@@ -219,7 +218,7 @@ fn ends(output: &Output, args: &str, code: i32) -> String {
     unwrapped(&said)
 }
 
-/// Returns a message in one line, as it was before it was wrapped.
+/// Returns a message on one line, as it was before wrapping.
 pub fn unwrapped(said: &str) -> String {
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }

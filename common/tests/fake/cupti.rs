@@ -1,9 +1,9 @@
-//! A fake CUPTI that needs no GPU and fails on demand. Tests load it instead of NVIDIA's library.
+//! A fake CUPTI that needs no GPU and fails on demand. Tests load this library instead of NVIDIA's.
 //!
 //! The library writes at the offsets that the C compiler finds in NVIDIA's headers, and refuses
-//! structures of other sizes, so it checks `structs.rs` and `records.rs` against the headers. Its
-//! settings come from `fake_says` or the variable `FAKE_CUPTI`. They have the form
-//! `cuptiRangeProfilerStart=35 nan=3`, which gives the results of functions, and figures by name.
+//! structures of other sizes, so it checks `structs.rs` and `records.rs` against the headers. The fake's settings
+//! come from `fake_says` or the variable `FAKE_CUPTI`. The settings have the form `cuptiRangeProfilerStart=35 nan=3`:
+//! the results of functions, and named figures.
 #![expect(unsafe_code, reason = "a C library, in Rust")]
 
 use std::{
@@ -62,8 +62,8 @@ impl Params {
     }
 }
 
-/// Defines functions that accept a structure. Each is given by the size of the structure and the
-/// effect of the call.
+/// Defines functions that accept a structure. Each definition gives the size of the structure and the effect of the
+/// call.
 macro_rules! functions {
     ($($name:ident $size:literal $work:expr;)*) => {$(
         /// A replacement for NVIDIA's function with this name.
@@ -99,7 +99,7 @@ functions! {
         image => unsafe { image.write_bytes(7, p.get::<usize>(24)) },
     };
     cuptiProfilerHostInitialize 48 |p| {
-        // SAFETY: the pointers are those that the two functions above wrote.
+        // SAFETY: the two functions above wrote these pointers.
         let (chip, image) = unsafe {
             (CStr::from_ptr(p.get::<*const c_char>(24)), *p.get::<*const u8>(32))
         };
@@ -112,7 +112,7 @@ functions! {
         OPEN.fetch_sub(1, Relaxed);
     };
     cuptiProfilerHostConfigAddMetrics 40 |p| {
-        // SAFETY: there are that many pointers to strings.
+        // SAFETY: the pointer and the length describe an array of pointers to strings.
         let last = unsafe { CStr::from_ptr(*p.get::<*const *const c_char>(24).add(p.get::<usize>(32) - 1)) };
         assert_eq!((p.get::<usize>(16), last), (0x1000, c"smsp__inst_executed.sum"));
     };
@@ -126,7 +126,7 @@ functions! {
         unsafe { p.get::<*mut u8>(32).write_bytes(9, p.get::<usize>(24)) }
     };
     cuptiProfilerHostGetNumOfPasses 40 |p| {
-        // SAFETY: the image is the one that the function above wrote.
+        // SAFETY: the function above wrote the pointer to this image.
         assert_eq!((p.get::<usize>(16), unsafe { *p.get::<*const u8>(24) }), (32, 9));
         p.put(32, 4usize);
     };
@@ -149,7 +149,7 @@ functions! {
         unsafe { p.get::<*mut u8>(32).write_bytes(5, 64) }
     };
     cuptiRangeProfilerSetConfig 90 |p| {
-        // SAFETY: the images are those that the functions above wrote.
+        // SAFETY: the functions above wrote the pointers to these images.
         let images = unsafe { (*p.get::<*const u8>(32), *p.get::<*const u8>(48)) };
         assert_eq!((p.get::<usize>(16), images), (0x2000, (9, 5)));
         assert_eq!((p.get::<u32>(56), p.get::<u32>(60)), (1, 2));
@@ -165,12 +165,13 @@ functions! {
         p.put(24, said("dropped").unwrap_or(0) as usize);
     };
     cuptiRangeProfilerGetCounterDataInfo 40 |p| {
-        // SAFETY: the image is the initialised one.
+        // SAFETY: the image is initialized.
         assert_eq!((unsafe { *p.get::<*const u8>(16) }, p.get::<usize>(24)), (5, 64));
         p.put(32, said("ranges").map_or(LAUNCHES.load(Relaxed), |ranges| ranges as usize));
     };
     cuptiProfilerHostEvaluateToGpuValues 72 |p| {
-        // SAFETY: the image is the initialised one, and there are that many pointers to strings.
+        // SAFETY: the image is initialized; the pointer and the length describe an array of
+        // pointers to strings.
         let (image, last) = unsafe {
             let names = p.get::<*const *const c_char>(48);
             (*p.get::<*const u8>(24), CStr::from_ptr(*names.add(p.get::<usize>(56) - 1)))
@@ -193,7 +194,7 @@ functions! {
 /// `version` must be valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> u32 {
-    // SAFETY: the caller promises this pointer.
+    // SAFETY: the caller promises that the pointer is valid for a write.
     unsafe { version.write(said("version").unwrap_or(130_500)) };
     0
 }
@@ -205,7 +206,7 @@ pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> u32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetResultString(_: u32, text: *mut *const c_char) -> u32 {
     if said("nameless").is_none() {
-        // SAFETY: the caller promises this pointer.
+        // SAFETY: the caller promises that the pointer is valid for a write.
         unsafe { text.write(c"CUPTI_ERROR_OF_SOME_KIND".as_ptr()) };
     }
     0
@@ -237,7 +238,8 @@ pub extern "C" fn cuptiActivityDisable(_: u32) -> u32 {
     0
 }
 
-/// The sizes of the records that this fake writes, by kind. The sizes of NVIDIA's records differ
+/// The sizes of the records that this fake writes, each with the record's kind. The sizes of
+/// NVIDIA's records differ
 /// between versions.
 const SIZES: [(u32, usize); 5] = [(1, 96), (2, 80), (3, 208), (4, 40), (8, 64)];
 
@@ -321,7 +323,7 @@ pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords(
     _: u32,
     dropped: *mut usize,
 ) -> u32 {
-    // SAFETY: the caller promises this pointer.
+    // SAFETY: the caller promises that the pointer is valid for a write.
     unsafe { dropped.write(said("dropped").unwrap_or(0) as usize) };
     0
 }
@@ -340,7 +342,7 @@ pub unsafe extern "C" fn cuptiGetCallbackName(
         return 1;
     }
     if said("nameless").is_none() {
-        // SAFETY: the caller promises this pointer.
+        // SAFETY: the caller promises that the pointer is valid for a write.
         unsafe { name.write(c"cuLaunchKernel".as_ptr()) };
     }
     0

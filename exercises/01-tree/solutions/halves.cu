@@ -1,15 +1,15 @@
-// The upper half is added to the lower half, until one is left.
+// The upper half is added to the lower half, until one value is left.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element per thread, zero beyond the end.
+    // Load: read one element per thread, or zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
-    // Reduce: the block's elements to one.
+    // Reduce: combine the block's elements into one.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
         if (tid < s) {
             shared[tid] += shared[tid + s];
@@ -17,7 +17,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         __syncthreads();
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }

@@ -5,7 +5,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element per thread, zero beyond the end.
+    // Load: read one element per thread, or zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 

@@ -14,7 +14,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     shared[tid] = sum;
     __syncthreads();
 
-    // Reduce: the block's elements to one.
+    // Reduce: combine the block's elements into one.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
         if (tid < s) {
             shared[tid] += shared[tid + s];
@@ -22,7 +22,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         __syncthreads();
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }

@@ -20,19 +20,19 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
 
-    // Load: two elements per thread, zero beyond the end.
+    // Load: read two elements per thread, or zero beyond the end.
     shared[tid] = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
     __syncthreads();
 
     round<Block / 2>(shared, tid);
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }
 }
 
-// One entry point for each block size: the host launches one of them.
+// There is one entry point for each block size; the host chooses the one to launch.
 #define ENTRY(Block) \
     extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
     { reduce<Block>(in, out, n); }

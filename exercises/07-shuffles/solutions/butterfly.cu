@@ -6,7 +6,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
 
-    // Load: two elements per thread, zero beyond the end.
+    // Load: read two elements per thread, or zero beyond the end.
     Element sum = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
 
     for (int mask = 1; mask < 32; mask *= 2) sum += __shfl_xor_sync(0xffffffff, sum, mask);
@@ -16,13 +16,13 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     sum = tid < Block / 32 ? shared[tid] : 0;
     for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(0xffffffff, sum, mask);
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = sum;
     }
 }
 
-// One entry point for each block size: the host launches one of them.
+// There is one entry point for each block size; the host chooses the one to launch.
 #define ENTRY(Block) \
     extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
     { reduce<Block>(in, out, n); }

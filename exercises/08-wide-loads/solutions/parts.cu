@@ -17,7 +17,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     if (blockIdx.x == 0)
         for (unsigned long long i = count * Width + tid; i < n; i += blockDim.x) sum += in[i];
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -26,7 +26,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = sum;
     }

@@ -9,7 +9,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
     unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
 
-    // Load: a vector per thread in each iteration, then the remaining elements.
+    // Load: read one vector per thread in each iteration, then the remaining elements.
     const Vector* vectors = (const Vector*)in;
     Element sum = i < n % Width ? in[n - 1 - i] : 0;
     for (; i < n / Width; i += stride) {
@@ -17,7 +17,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         for (int e = 0; e < Width; e++) sum += vector.data[e];
     }
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -26,7 +26,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = sum;
     }

@@ -2,7 +2,7 @@
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element);
 
-// The sum of the elements of chunk p that a thread loads; a chunk has `part` vectors.
+// Returns the sum of the elements that a thread loads from chunk p; a chunk has `part` vectors.
 __device__ Element share(const Element* in, unsigned long long n, unsigned long long part, unsigned int p)
 {
     const Vector* vectors = (const Vector*)in;
@@ -15,12 +15,12 @@ __device__ Element share(const Element* in, unsigned long long n, unsigned long 
     return sum;
 }
 
-// The sum of a block's threads, in thread 0.
+// Returns the sum over a block's threads, in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // All threads have read the previous values.
+    __syncthreads(); // All threads have read the previous tree's values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -45,12 +45,12 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     }
     if (threadIdx.x == 0) {
         __threadfence(); // A block that sees this ticket taken also sees this block's stores.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets it to 0.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter to 0.
         __threadfence(); // From here on, stores before earlier tickets are visible.
     }
     __syncthreads();
     if (!last) return;
-    // Store: the sum of all chunks.
+    // Store: write the sum of all chunks.
     Element sum = tree(threadIdx.x < parts ? partials[threadIdx.x] : 0);
     if (threadIdx.x == 0) *out = sum;
 }

@@ -1,5 +1,5 @@
-// Each chunk has 2048 elements, or more if there would be too many chunks.
-// The sum of the elements of chunk p that a thread loads; a chunk has `part` elements.
+// Each chunk has 2048 elements, or more if there would otherwise be too many chunks.
+// Returns the sum of the elements that a thread loads from chunk p; a chunk has `part` elements.
 __device__ Element share(const Element* in, unsigned long long n, unsigned long long part, unsigned int p)
 {
     unsigned long long first = p * part, end = min(first + part, n);
@@ -8,12 +8,12 @@ __device__ Element share(const Element* in, unsigned long long n, unsigned long 
     return sum;
 }
 
-// The sum of a block's threads, in thread 0.
+// Returns the sum over a block's threads, in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // All threads have read the previous values.
+    __syncthreads(); // All threads have read the previous tree's values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

@@ -1,7 +1,7 @@
 // Chunk p has the tiles p, p + Parts, and so on, of blockDim.x elements each: the chunks are interleaved.
 const unsigned int Parts = 8;
 
-// The sum of the elements of chunk p that a thread loads.
+// Returns the sum of the elements that a thread loads from chunk p.
 __device__ Element share(const Element* in, unsigned long long n, unsigned int p)
 {
     Element sum = 0;
@@ -10,12 +10,12 @@ __device__ Element share(const Element* in, unsigned long long n, unsigned int p
     return sum;
 }
 
-// The sum of a block's threads, in thread 0.
+// Returns the sum over a block's threads, in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // All threads have read the previous values.
+    __syncthreads(); // All threads have read the previous tree's values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -36,12 +36,12 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     }
     if (threadIdx.x == 0) {
         __threadfence(); // A block that sees this ticket taken also sees this block's stores.
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets it to 0.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter to 0.
         __threadfence(); // From here on, stores before earlier tickets are visible.
     }
     __syncthreads();
     if (!last) return;
-    // Store: the sum of all chunks.
+    // Store: write the sum of all chunks.
     Element sum = tree(threadIdx.x < Parts ? partials[threadIdx.x] : 0);
     if (threadIdx.x == 0) *out = sum;
 }

@@ -2,7 +2,7 @@
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Block = 512;
 
-// The sum of a block's threads, in thread 0.
+// Returns the sum over a block's threads, in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];

@@ -11,13 +11,13 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element per thread, the lowest value beyond the end and in place of NaN.
+    // Load: read one element per thread, or the lowest value beyond the end and in place of NaN.
     Element most = lowest();
     if (i < n && in[i] > most) most = in[i];
     shared[tid] = most;
     __syncthreads();
 
-    // Reduce: the block's elements to one.
+    // Reduce: combine the block's elements into one.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
         if (tid < s && shared[tid + s] > shared[tid]) {
             shared[tid] = shared[tid + s];
@@ -25,7 +25,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         __syncthreads();
     }
 
-    // Store: the block's maximum.
+    // Store: write the block's maximum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }

@@ -1,4 +1,4 @@
-// Sum and maximum go through the same tree, side by side, and share its barrier.
+// The sum and the maximum go through the same tree, side by side, and share its barrier.
 // The lowest Element: minus infinity, or the smallest int.
 __device__ Element lowest()
 {
@@ -12,12 +12,12 @@ extern "C" __global__ void reduce(const Element* in, Element* sums, Element* max
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
 
-    // Load: two elements per thread, each read once.
+    // Load: read two elements per thread, each of them once.
     Element a = i < n ? in[i] : 0, b = i + blockDim.x < n ? in[i + blockDim.x] : 0;
     Element sum = a + b, most = i < n ? a : lowest();
     if (i + blockDim.x < n && b > most) most = b;
 
-    // Reduce: each warp to one pair, then those pairs in the first warp.
+    // Reduce: combine each warp's pairs into one, then those pairs in the first warp.
     for (int s = 16; s > 0; s /= 2) {
         sum += __shfl_down_sync(0xffffffff, sum, s);
         most = max(most, __shfl_down_sync(0xffffffff, most, s));
@@ -36,7 +36,7 @@ extern "C" __global__ void reduce(const Element* in, Element* sums, Element* max
         }
     }
 
-    // Store: the block's pair.
+    // Store: write the block's pair.
     if (tid == 0) {
         sums[blockIdx.x] = sum;
         maxima[blockIdx.x] = most;

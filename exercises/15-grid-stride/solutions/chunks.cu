@@ -1,4 +1,4 @@
-// Each block has its own chunk of consecutive elements; within it, the stride is the block.
+// Each block has its own chunk of consecutive elements; within it, the stride is the block size.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];
@@ -6,11 +6,11 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned long long chunk = (n + gridDim.x - 1) / gridDim.x;
     unsigned long long first = blockIdx.x * chunk, end = min(first + chunk, n);
 
-    // Load: an element per thread in each iteration.
+    // Load: read one element per thread in each iteration.
     Element sum = 0;
     for (unsigned long long i = first + tid; i < end; i += blockDim.x) sum += in[i];
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -19,7 +19,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = sum;
     }

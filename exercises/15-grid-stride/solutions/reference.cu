@@ -6,11 +6,11 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
     unsigned long long stride = (unsigned long long)gridDim.x * (2 * blockDim.x);
 
-    // Load: two elements per thread in each iteration, zero beyond the end.
+    // Load: read two elements per thread in each iteration, or zero beyond the end.
     Element sum = 0;
     for (; i < n; i += stride) sum += in[i] + (i + blockDim.x < n ? in[i + blockDim.x] : 0);
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -19,7 +19,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = sum;
     }

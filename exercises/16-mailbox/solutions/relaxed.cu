@@ -4,7 +4,7 @@ struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Words = sizeof(Element) / 4;
 union Message { Element value; unsigned int word[Words]; };
 
-// The sum of the elements that a thread loads.
+// Returns the sum of the elements that a thread loads.
 __device__ Element share(const Element* in, unsigned long long n)
 {
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -18,12 +18,12 @@ __device__ Element share(const Element* in, unsigned long long n)
     return sum;
 }
 
-// The sum of a block's threads, in thread 0.
+// Returns the sum over a block's threads, in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The previous values have been read.
+    __syncthreads(); // All threads have read the previous tree's values.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -70,7 +70,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     Element sum = tree(share(in, n));
     if (threadIdx.x == 0) publish(slots + blockIdx.x * Words, sum);
     if (blockIdx.x < gridDim.x - 1) return;
-    // Store: the sum of all blocks.
+    // Store: write the sum of all blocks.
     sum = tree(threadIdx.x < gridDim.x ? consume(slots + threadIdx.x * Words) : 0);
     if (threadIdx.x == 0) *out = sum;
 }

@@ -1,4 +1,4 @@
-// A stage and a parity that count along, in place of remainders.
+// Counters for the stage and the parity, updated in each iteration, replace the remainders.
 // Two stages are enough to add one while the other is in flight.
 // Needs compute_90: bulk copies that complete on an mbarrier.
 typedef unsigned long long Barrier;
@@ -8,7 +8,7 @@ __device__ unsigned int address(const void* shared)
     return (unsigned int)__cvta_generic_to_shared(shared);
 }
 
-// Makes a barrier; its phase is complete when one thread and all expected bytes have arrived.
+// Initializes a barrier, whose phase is complete when one thread and all expected bytes have arrived.
 __device__ void init(Barrier* barrier)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(address(barrier)) : "memory");
@@ -38,9 +38,9 @@ __device__ void wait(const Barrier* barrier, unsigned int parity)
 
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Stages = 2;
-const unsigned long long PerStage = 256; // Vectors of a stage: one for each thread.
+const unsigned long long PerStage = 256; // Vectors in a stage: one for each thread.
 
-// Reduce: each warp to one value, then those values in the first warp; thread 0 has the sum.
+// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];
@@ -65,12 +65,12 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     if (tid < Stages) init(full + tid);
     __syncthreads();
 
-    // Load: the last n % Width elements, then a stage of the ring in each iteration.
+    // Load: read the last n % Width elements, then one stage of the ring in each iteration.
     Element sum = blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
     unsigned int stage = 0, parity = 0;
     if (tid == 0 && first < count) copy(ring[0], vectors + first, min(count - first, PerStage) * 16, full);
     for (unsigned long long from = first; from < count; from += stride) {
-        __syncthreads(); // All threads have added the other stage.
+        __syncthreads(); // All threads have added the other stage, so it can be refilled.
         unsigned long long next = from + stride;
         if (tid == 0 && next < count)
             copy(ring[1 - stage], vectors + next, min(count - next, PerStage) * 16, full + 1 - stage);
@@ -81,7 +81,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         if (stage == 0) parity = 1 - parity;
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     sum = tree(sum);
     if (tid == 0) out[blockIdx.x] = sum;
 }

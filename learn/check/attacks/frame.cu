@@ -52,7 +52,7 @@ __device__ Element tree(Element sum)
 #define PARAMETERS const Element* in, Element* out, ull n
 #endif
 
-// The elements of a block: its tile, or its part of all vectors. The last block has those after the last vector.
+// The elements of a block: its tile, or its share of all vectors. The last block also has the elements after the last vector.
 #define RANGE \
     unsigned int tid = threadIdx.x; \
     ull part = TILES ? EACH * blockDim.x : (n / Width + gridDim.x - 1) / gridDim.x * Width; \

@@ -7,7 +7,8 @@ use compiler::{Compiler, ELEMENTS, Error, Kind, Unit, beside, woven};
 
 use crate::exercise::shown;
 
-/// Returns the requested compiler, or any if none is requested. If there is none, downloads NVRTC.
+/// Returns the requested compiler, or any available one if none is requested. If no compiler is
+/// available, downloads NVRTC.
 ///
 /// # Errors
 /// No compiler is available, and NVRTC cannot be downloaded.
@@ -64,7 +65,7 @@ pub fn first(log: &str) -> String {
     said
 }
 
-/// Returns whether a message names an identifier.
+/// Returns whether a message contains an identifier.
 fn names(message: &str, identifier: &str) -> bool {
     message.contains(&format!("\"{identifier}\"")) || message.contains(&format!("'{identifier}'"))
 }

@@ -35,7 +35,7 @@ impl Exercise {
         self.folder.join("kernel.cu")
     }
 
-    /// Returns whether a path, in any spelling, leads to that file.
+    /// Returns whether a path, however it is spelled, leads to the reader's file.
     pub fn is_own(&self, path: &Path) -> bool {
         let whole = |path: &Path| fs::canonicalize(path).ok();
         whole(path).is_some_and(|path| Some(path) == whole(&self.kernel()))
@@ -76,12 +76,13 @@ pub fn exercises() -> PathBuf {
     xtask::root().join("exercises")
 }
 
-/// Reads a file.
+/// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
+    compiler::read(path).with_context(|| format!("reading {}", path.display()))
 }
 
-/// Returns a path as messages show it: relative to the current folder if the path lies below it.
+/// Returns a path in the form in which messages show it: relative to the current folder, if the
+/// path lies below that folder.
 pub(crate) fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display().to_string()

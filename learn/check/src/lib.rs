@@ -1,10 +1,10 @@
 //! `cargo x check`: judges the kernel of an exercise, and reports the first thing to fix.
 //!
-//! [`judge`] judges, without files or a clock. This crate has the rest: the exercises' folders,
-//! compilers, progress, watching and printing. [`mutants`] tests the judge.
+//! [`judge`] judges kernels, without files or a clock. This crate contains the rest of the program:
+//! the exercises' folders, compilers, progress, watching and printing. [`mutants`] tests the judge.
 #![forbid(unsafe_code)]
 
-/// Prints a line. Returns an error on standard output instead of panicking.
+/// Prints a line. If writing to standard output fails, returns the error instead of panicking.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;
@@ -17,6 +17,7 @@ mod ended;
 pub mod exercise;
 pub mod mutants;
 mod options;
+mod predict;
 mod progress;
 mod watch;
 
@@ -39,9 +40,9 @@ use progress::{Known, Progress};
 /// Runs the command.
 ///
 /// # Errors
-/// A sentence that states why a kernel cannot be judged.
+/// A sentence that explains why a kernel cannot be judged.
 pub fn run(options: &Options) -> Result<Ended> {
-    let mut progress = Progress::load(options.progress.as_deref());
+    let mut progress = Progress::load(options.progress.as_deref())?;
     if options.list {
         return list(&progress);
     }
@@ -76,10 +77,16 @@ pub fn run(options: &Options) -> Result<Ended> {
         let ended = checked(&exercise, &compiler, source, &path, seed)?;
         if ended == Ended::Well && exercise.is_own(&path) {
             // Another process may have changed the file in the meantime.
-            progress = Progress::load(options.progress.as_deref());
+            progress = Progress::load(options.progress.as_deref())?;
             progress.note(number, Known { passed: true, ..progress.of(number) })?;
         }
-        Ok(ended)
+        match &options.predict {
+            Some(gpu) if ended == Ended::Well => {
+                let absolute = std::path::absolute(&path)?;
+                predict::print(exercise.task, &absolute, gpu)
+            }
+            _ => Ok(ended),
+        }
     };
     if options.watch {
         say!("watching {}; press Ctrl-C to stop", shown(&path));
@@ -168,22 +175,40 @@ fn list(progress: &Progress) -> Result<Ended> {
 /// Prints the task and its budgets.
 fn asked(exercise: &Exercise) -> Result<Ended> {
     let (text, _) = exercise.text()?;
-    say!("exercise {}: {}\n\n{text}\n", exercise.task.number, exercise.task.name);
+    say!("exercise {}: {}\n\n{}", exercise.task.number, exercise.task.name, wrapped(&text));
     write!(io::stdout(), "{}", judge::paragraph("", &exercise.task.asked()))?;
     Ok(Ended::Well)
 }
 
-/// Prints the next hint. After the last hint, prints that one again.
+/// Wraps the long lines of a Markdown text in which each sentence is on its own line.
+fn wrapped(text: &str) -> String {
+    let line = |line: &str| match line.chars().count() {
+        81.. => judge::paragraph("", line),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+/// Prints the next hint. After the last hint, prints the last hint again.
 fn hint(exercise: &Exercise, progress: &mut Progress) -> Result<Ended> {
     let (_, hints) = exercise.text()?;
     let (number, known) = (exercise.task.number, progress.of(exercise.task.number));
     let many = hints.len();
     let Some(last) = hints.last() else { bail!("{}/task.md has no hint", exercise.task.folder) };
     match hints.get(known.hints) {
-        Some(hint) => say!("exercise {number}, hint {} of {many}:\n\n{hint}", known.hints + 1),
-        None => say!(
-            "exercise {number}, no more hints: you have seen all {many}. The last one:\n\n{last}"
-        ),
+        Some(hint) => {
+            write!(
+                io::stdout(),
+                "exercise {number}, hint {} of {many}:\n\n{}",
+                known.hints + 1,
+                wrapped(hint)
+            )?;
+        }
+        None => write!(
+            io::stdout(),
+            "exercise {number} has no more hints: you have seen all {many}. The last one:\n\n{}",
+            wrapped(last)
+        )?,
     }
     let seen = many.min(known.hints.saturating_add(1));
     if seen == many {

@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         Ok(Ended::Failed) => return ExitCode::FAILURE,
         Err(error) => error,
     };
-    // If a reader such as `head` has closed the pipe, that is no failure.
+    // If a reader such as `head` has closed the pipe, the run has not failed.
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }

@@ -1,11 +1,19 @@
 //! Tests the judge: changes each correct solution in one place, and requires that the judge rejects
 //! it.
 //!
-//! `learn/check/harmless.txt` lists the mutants that pass, each with the reason why it is as
-//! correct as its original, or why no test can tell them apart. A mutant that compiles to the same
-//! PTX does not count.
+//! `learn/check/harmless.txt` lists the mutants that pass. For each one, it gives the reason why
+//! the mutant is as correct as its original, or why no test can distinguish the two. A mutant that
+//! compiles to the same PTX does not count.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 use anyhow::{Result, bail};
 use compiler::{Compiler, Kind};
@@ -20,7 +28,7 @@ use crate::{
 /// A solution with one change.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// The place and the change, which are its name in `learn/check/harmless.txt`.
+    /// The location and the change, which form the mutant's name in `learn/check/harmless.txt`.
     pub name: String,
     /// The source.
     pub source: String,
@@ -66,7 +74,8 @@ pub fn of(of: &str, source: &str) -> Vec<Mutant> {
     let mut all = Vec::new();
     let lines: Vec<&str> = source.lines().collect();
     for (at, line) in lines.iter().enumerate() {
-        // A kernel's declaration, which macros may generate, is its interface to the host.
+        // A kernel's declaration, which a macro may generate, is its interface to the host, so it
+        // is not changed.
         if line.contains("__global__") || line.contains("#define") || line.contains("ENTRY(") {
             continue;
         }
@@ -105,8 +114,8 @@ fn changes(code: &str) -> Vec<(String, String, usize)> {
                     && (from.ends_with([';', ')']) || !wordy(end))
                     && !code[end..].starts_with('<')
             } else {
-                // With a space on both sides, it is an operator, not a part of a pointer or
-                // template.
+                // With a space on both sides, the character is an operator, not part of a pointer
+                // or template.
                 !before.is_some_and(operator)
                     && !operator(end)
                     && before.is_some_and(|b| bytes[b] == b' ')
@@ -155,11 +164,11 @@ fn changes(code: &str) -> Vec<(String, String, usize)> {
 /// The result for a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The compiler rejected it.
+    /// The compiler rejected the mutant.
     NoKernel,
-    /// It compiled to the same PTX.
+    /// The mutant compiled to the same PTX as the original.
     Same,
-    /// The judge rejected it at this stage.
+    /// The judge rejected the mutant at this stage.
     Rejected(Stage),
     /// The mutant passed.
     Passed,
@@ -224,50 +233,90 @@ fn means(known: &str, name: &str) -> bool {
 pub struct Tally {
     /// The numbers of mutants that were rejected at each stage.
     pub rejected: [usize; 3],
-    /// The numbers of mutants that do not compile, and that compile to the same PTX.
+    /// The number of mutants that do not compile, and the number of those that compile to the same
+    /// PTX.
     pub none: [usize; 2],
-    /// The mutants that passed, and are listed as harmless.
+    /// The mutants that passed and are listed as harmless.
     pub harmless: Vec<String>,
-    /// The mutants that passed, and are not listed.
+    /// The mutants that passed but are not listed.
     pub unknown: Vec<String>,
     /// The mutants that are listed as harmless, but were rejected.
     pub stale: Vec<String>,
 }
 
-/// Judges every `step`-th mutant of all solutions, or of one exercise.
+/// A mutant to judge.
+struct Candidate {
+    exercise: Arc<Exercise>,
+    original: Arc<[String; 3]>,
+    mutant: Mutant,
+    seed: u64,
+}
+
+/// Judges every `step`-th mutant of all solutions, or of one exercise, on all cores.
 ///
 /// # Errors
 /// A file cannot be read, or the compiler cannot be called.
 pub fn tally(number: Option<usize>, step: usize, compiler: &Compiler) -> Result<Tally> {
-    let (mut tally, known, mut place) = (Tally::default(), harmless()?, 0);
+    let (known, chosen, next) = (harmless()?, chosen(number, step, compiler)?, AtomicUsize::new(0));
+    let judge = || {
+        let mut fates = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = chosen.get(at) else { return Ok(fates) };
+            fates.push((at, fate(&one.exercise, compiler, &one.original, &one.mutant, one.seed)?));
+        }
+    };
+    let mut fates = thread::scope(|scope| {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(judge)).collect();
+        let joined = threads.into_iter().map(|thread| match thread.join() {
+            Ok(fates) => fates,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        joined.collect::<Result<Vec<_>>>()
+    })?
+    .concat();
+    fates.sort_unstable_by_key(|(at, _)| *at);
+    let mut tally = Tally::default();
+    for (at, fate) in fates {
+        let name = chosen[at].mutant.name.clone();
+        // A name with `*` may also match mutants that are rejected.
+        if known.contains(&name) && fate != Fate::Passed {
+            tally.stale.push(name.clone());
+        }
+        match fate {
+            Fate::NoKernel => tally.none[0] += 1,
+            Fate::Same => tally.none[1] += 1,
+            Fate::Rejected(stage) => tally.rejected[stage as usize] += 1,
+            Fate::Passed if known.iter().any(|known| means(known, &name)) => {
+                tally.harmless.push(name);
+            }
+            Fate::Passed => tally.unknown.push(name),
+        }
+    }
+    Ok(tally)
+}
+
+/// Returns every `step`-th mutant of all solutions, or of one exercise.
+fn chosen(number: Option<usize>, step: usize, compiler: &Compiler) -> Result<Vec<Candidate>> {
+    let (mut chosen, mut place) = (Vec::new(), 0);
     for task in TASKS.iter().filter(|task| number.is_none_or(|number| number == task.number)) {
-        let exercise = Exercise::of(task.number)?;
+        let exercise = Arc::new(Exercise::of(task.number)?);
         for (file, source) in exercise.solutions()? {
             let Ok(original) = compile::compile(compiler, &source, Path::new("mutant.cu"))? else {
                 bail!("{}/solutions/{file} does not compile", task.folder);
             };
+            let original = Arc::new(original);
             for mutant in of(&format!("{}/{file}", task.folder), &source) {
                 place += 1;
-                if place % step != 0 {
-                    continue;
-                }
-                let fate = fate(&exercise, compiler, &original, &mutant, place as u64)?;
-                let listed = known.iter().any(|known| means(known, &mutant.name));
-                match fate {
-                    Fate::NoKernel => tally.none[0] += 1,
-                    Fate::Same => tally.none[1] += 1,
-                    Fate::Rejected(stage) => tally.rejected[stage as usize] += 1,
-                    Fate::Passed if listed => tally.harmless.push(mutant.name.clone()),
-                    Fate::Passed => tally.unknown.push(mutant.name.clone()),
-                }
-                // A name with `*` may match some mutants that are rejected.
-                if known.contains(&mutant.name) && fate != Fate::Passed {
-                    tally.stale.push(mutant.name);
+                if place % step == 0 {
+                    let (exercise, original) = (exercise.clone(), original.clone());
+                    chosen.push(Candidate { exercise, original, mutant, seed: place as u64 });
                 }
             }
         }
     }
-    Ok(tally)
+    Ok(chosen)
 }
 
 /// Runs `cargo x check --mutants`: prints the numbers, and the mutants that passed.

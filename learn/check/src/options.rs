@@ -12,7 +12,7 @@ use compiler::Kind;
 #[derive(Parser, Debug)]
 #[command(name = "check", bin_name = "cargo x check", version, term_width = 80)]
 pub struct Options {
-    /// The exercise, from 1; by default, the first that you have not passed
+    /// The number of the exercise, from 1; by default, the first exercise that you have not passed
     pub number: Option<usize>,
     /// List all exercises and your progress
     #[arg(long)]
@@ -32,7 +32,11 @@ pub struct Options {
     /// Judge this file instead of the exercise's own; a pass is not recorded
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
-    /// The seed that an earlier check printed, to repeat its numbers and orders
+    /// If the kernel passes, predict its time on this GPU, such as h200 (exercises 1 to 7)
+    #[arg(long, value_name = "GPU", conflicts_with_all = ["list", "hint", "show", "task"])]
+    pub predict: Option<String>,
+    /// The seed that an earlier check printed, to repeat that check's random numbers and execution
+    /// orders
     #[arg(long)]
     pub seed: Option<u64>,
     /// nvrtc or clang; by default, NVRTC, or clang if there is no NVRTC
@@ -42,6 +46,13 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub progress: Option<PathBuf>,
     /// Test the judge: check that it rejects every EVERY-th mutant of the solutions
-    #[arg(long, value_name = "EVERY", num_args = 0..=1, default_missing_value = "1")]
+    #[arg(long, value_name = "EVERY", num_args = 0..=1, default_missing_value = "1", value_parser = every)]
     pub mutants: Option<usize>,
+}
+
+fn every(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(every @ 1..) => Ok(every),
+        _ => Err("give a whole number from 1, such as 100 for every 100th mutant".into()),
+    }
 }

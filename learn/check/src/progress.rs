@@ -3,10 +3,11 @@
 use std::{
     collections::BTreeMap,
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::exercise::exercises;
 
@@ -29,13 +30,16 @@ pub(crate) struct Known {
 const HEAD: &str = "Your progress in `cargo x check`. You may change or delete this file.\n\n";
 
 impl Progress {
-    /// Loads `other`, or else the default file. If the file does not exist, the progress is empty.
-    pub(crate) fn load(other: Option<&Path>) -> Progress {
+    /// Loads the progress from `other`, or from the default file if `other` is `None`. If the file
+    /// does not exist, the progress is empty.
+    ///
+    /// # Errors
+    /// The path refers to a folder, a pipe or a device, or the file cannot be read.
+    pub(crate) fn load(other: Option<&Path>) -> Result<Progress> {
         let file = other.map_or_else(|| exercises().join("progress.txt"), Path::to_owned);
         // An invalid byte damages only its own line.
-        let bytes = fs::read(&file).unwrap_or_default();
-        let read = Progress::read(&String::from_utf8_lossy(&bytes));
-        Progress { file, ..read }
+        let read = Progress::read(&String::from_utf8_lossy(&bytes(&file)?));
+        Ok(Progress { file, ..read })
     }
 
     fn read(text: &str) -> Progress {
@@ -65,12 +69,13 @@ impl Progress {
             return Ok(());
         }
         self.known.insert(number, known);
-        let old = fs::read(&self.file).unwrap_or_default();
+        let old = bytes(&self.file)?;
         fs::write(&self.file, self.noted(&old, number))
             .with_context(|| format!("writing {}", self.file.display()))
     }
 
-    /// Returns a file with the line of one exercise replaced or added. All other lines stay the
+    /// Returns the bytes of a file in which the line of one exercise has been replaced or added.
+    /// All other lines stay the
     /// same.
     fn noted(&self, old: &[u8], number: usize) -> Vec<u8> {
         if old.is_empty() {
@@ -99,6 +104,27 @@ impl Progress {
         let lines = self.known.iter().map(|(number, known)| format!("{number:2} {known}\n"));
         HEAD.to_owned() + &lines.collect::<String>()
     }
+}
+
+/// The maximum size of a progress file that is read, in bytes.
+const MOST: u64 = 1 << 20;
+
+/// Returns the bytes of a regular file, or no bytes if there is no file. A pipe is not opened,
+/// because opening it could block forever.
+fn bytes(path: &Path) -> Result<Vec<u8>> {
+    let reading = || format!("reading your progress from {}", path.display());
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(reading),
+        Ok(facts) if !facts.is_file() => {
+            bail!("{}: it is not a regular file: name another with `--progress`", reading())
+        }
+        Ok(facts) if facts.len() > MOST => {
+            bail!("{}: it is larger than 1 MiB: name another with `--progress`", reading())
+        }
+        Ok(_) => {}
+    }
+    fs::read(path).with_context(reading)
 }
 
 impl std::fmt::Display for Known {

@@ -1,6 +1,6 @@
-//! Watches a file for changes, in whatever way an editor saves it.
+//! Watches a file for changes, however an editor saves it.
 
-use std::{fs, path::Path, thread, time::Duration};
+use std::{path::Path, thread, time::Duration};
 
 use anyhow::Result;
 
@@ -15,7 +15,7 @@ pub(crate) fn watch(path: &Path, mut each: impl FnMut(&str) -> Result<Ended>) ->
     let mut last = None;
     loop {
         // While an editor saves, the file may be missing or empty.
-        let text = fs::read_to_string(path).ok().filter(|text| !text.trim().is_empty());
+        let text = compiler::read(path).ok().filter(|text| !text.trim().is_empty());
         if text.is_some() && text != last {
             each(text.as_deref().unwrap_or_default())?;
             last = text;

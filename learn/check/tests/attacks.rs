@@ -10,10 +10,13 @@
 //! edit 9 10: correct tickets[0]
 //! - old text in the reference solution
 //! + new text
+//! ## what the kernel does
+//! raw 1: budget two values
+//! (a whole file)
 //! ```
 //!
-//! The word after the colon is the stage that must reject the kernel, or `passes`. The message must
-//! contain the words after it.
+//! The word after the colon names the stage that must reject the kernel, or `passes`. The message
+//! must contain the words after the stage.
 
 mod said;
 
@@ -28,7 +31,7 @@ use said::{compiler, reference};
 struct Attack {
     what: String,
     task: usize,
-    /// `correct`, `clean`, `budget`, `compiler` or `passes`.
+    /// The required verdict: `correct`, `clean`, `budget`, `compiler` or `passes`.
     stage: String,
     words: String,
     source: String,
@@ -43,7 +46,7 @@ fn attacks(file: &str) -> Vec<Attack> {
         let (what, entry) = entry.split_once('\n').unwrap();
         let is_head = |line: &&str| {
             let before = line.split(':').next().unwrap_or_default();
-            let numbers = before.strip_prefix("edit ").unwrap_or(before);
+            let numbers = before.trim_start_matches("edit ").trim_start_matches("raw ");
             line.contains(": ") && numbers.split(' ').all(|word| word.parse::<usize>().is_ok())
         };
         let heads: Vec<&str> = entry.lines().take_while(is_head).collect();
@@ -52,11 +55,15 @@ fn attacks(file: &str) -> Vec<Attack> {
         for head in heads {
             let (numbers, verdict) = head.split_once(": ").unwrap();
             let (stage, words) = verdict.split_once(' ').unwrap_or((verdict, ""));
-            let edit = numbers.strip_prefix("edit ");
-            for task in edit.unwrap_or(numbers).split(' ').map(|word| word.parse().unwrap()) {
-                let source = match edit {
-                    Some(_) => changed(what, reference(task), &body),
-                    None => format!("#define TASK {task}\n{frame}{}\n", body.join("\n")),
+            let (form, numbers) = match numbers.split_once(' ') {
+                Some((form @ ("edit" | "raw"), numbers)) => (form, numbers),
+                _ => ("", numbers),
+            };
+            for task in numbers.split(' ').map(|word| word.parse().unwrap()) {
+                let source = match form {
+                    "edit" => changed(what, reference(task), &body),
+                    "raw" => body.join("\n"),
+                    _ => format!("#define TASK {task}\n{frame}{}\n", body.join("\n")),
                 };
                 let [what, stage, words] = [what, stage, words].map(str::to_owned);
                 all.push(Attack { what, task, stage, words, source });
@@ -84,7 +91,7 @@ fn changed(what: &str, mut source: String, edits: &[&str]) -> String {
     source
 }
 
-/// Describes the difference between the verdict and the listed one, if there is one.
+/// Describes the difference between the verdict and the listed verdict, if they differ.
 fn fault(compiler: &Compiler, attack: &Attack, seed: u64) -> Option<String> {
     let exercise = Exercise::of(attack.task).unwrap();
     let path = std::path::Path::new("kernel.cu");
@@ -103,7 +110,7 @@ fn fault(compiler: &Compiler, attack: &Attack, seed: u64) -> Option<String> {
     (!ok).then(|| format!("{task}, {what}: `{stage}`, not `{expected} {words}`:\n{page}"))
 }
 
-/// Judges every `step`-th entry of some files.
+/// Judges every `step`-th entry in the given files.
 fn judged(files: &[&str], step: usize) {
     let Some(compiler) = compiler() else { return };
     let all: Vec<Attack> = files.iter().flat_map(|file| attacks(file)).collect();
@@ -116,8 +123,15 @@ fn judged(files: &[&str], step: usize) {
     assert!(faults.is_empty() || !exact, "{wrong} of {many}:\n{}", faults.join("\n"));
 }
 
-const FILES: [&str; 6] =
-    ["dodges.txt", "luck.txt", "resources.txt", "state.txt", "orders.txt", "chapters.txt"];
+const FILES: [&str; 7] = [
+    "dodges.txt",
+    "luck.txt",
+    "resources.txt",
+    "state.txt",
+    "orders.txt",
+    "chapters.txt",
+    "outside.txt",
+];
 
 #[test]
 fn there_are_enough_attacks_and_correct_kernels() {

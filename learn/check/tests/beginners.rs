@@ -1,4 +1,4 @@
-//! Tests the messages for thirteen mistakes of a beginner in exercises 1 to 5. Every message names
+//! Tests the messages for thirteen typical beginner's mistakes in exercises 1 to 5. Every message names
 //! a line, a size or a count.
 
 mod said;
@@ -8,7 +8,7 @@ use said::{compiler, edited, said};
 const LOAD: &str = "i < n ? in[i] : 0;\n    __syncthreads();";
 const END: &str = "        }\n        __syncthreads();\n    }\n\n    // Store";
 
-/// The exercise, the edits of the reference solution, and the expected messages.
+/// The exercise, the edits to the reference solution, and the expected messages.
 type Mistake<'a> = (usize, &'a str, Vec<(&'a str, &'a str)>, &'a [&'a str]);
 
 fn mistakes() -> Vec<Mistake<'static>> {

@@ -1,22 +1,22 @@
 //! Tests faults that other judges do not detect.
 //!
-//! * GPU-Puzzles#14 passes without its barrier.
+//! * GPU-Puzzles#14 accepts a kernel without its barrier.
 //! * mojo-gpu-puzzles#31 has equal inputs, which hide a wrong index.
-//! * leetgpu-challenges#134 has no length below 4.
+//! * leetgpu-challenges#134 tests no length below 4.
 //! * tensara#5 has a tolerance.
 
 mod said;
 
 use said::{compiler, edited, reference, said};
 
-/// Returns the kernel of an exercise with another body.
+/// Returns the kernel of an exercise with a different body.
 fn body(text: &str) -> String {
     format!(
         "extern \"C\" __global__ void reduce(const Element* in, Element* out, unsigned long long n)\n{{\n{text}\n}}\n"
     )
 }
 
-/// Checks that the kernel is rejected with these words.
+/// Checks that the kernel is rejected with a message that contains these words.
 #[track_caller]
 fn rejected(number: usize, source: &str, words: &[&str]) {
     let Some(compiler) = compiler() else { return };
@@ -40,7 +40,7 @@ fn without_its_first_barrier() {
 
 #[test]
 fn the_correct_sum_by_chance() {
-    // On most GPUs the lanes of the last warp run in lockstep, but no rule guarantees it.
+    // On most GPUs, the lanes of the last warp run in lockstep, but nothing guarantees this.
     let source = reference(5).replace("__syncwarp(); ", "").replace(" __syncwarp();\n", "\n");
     rejected(5, &source, &["clean", "at line", "`__syncwarp()`"]);
 }
@@ -60,8 +60,8 @@ fn volatile_in_the_place_of_an_order() {
 #[test]
 fn equal_inputs_hide_a_wrong_index() {
     let source = edited(1, &[("i < n ? in[i] : 0", "i < n ? in[n - 1 - i] : 0")]);
-    // With one block, the sum is correct, only its order is not. With two blocks, the sums are
-    // wrong.
+    // With one block, the sum is correct, and only the order of its additions is wrong. With two
+    // blocks, the sums are wrong.
     rejected(1, &source, &["n = 257 f32", "block 0, which has the elements 0 to 255"]);
     let source = edited(1, &[("i < n ? in[i] : 0", "i < n ? in[0] : 0")]);
     rejected(1, &source, &["n = 2 f32"]);
@@ -79,7 +79,7 @@ fn no_end() {
     rejected(1, &body("    while (true) { if (in[0] == 12345) out[0] = 1; }"), &[]);
     rejected(1, &edited(1, &[("s *= 2", "s *= 1")]), &["budget exhausted", "line"]);
     rejected(1, &body("    for (;;) __syncthreads();"), &["budget exhausted at line 3"]);
-    // The limit covers six verdicts and their compilation.
+    // The time limit includes six verdicts and the compilation for them.
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
 
@@ -93,7 +93,8 @@ fn the_expected_answer_for_one_seed() {
     let source = body(&format!(
         "    if (threadIdx.x == 0) out[blockIdx.x] = n == 0 ? 0 : (Element){expected};"
     ));
-    // With that seed, the kernel is correct until the second launch, which has other numbers.
+    // With that seed, the kernel is correct in its first launch, but not in the second one, whose
+    // numbers are different.
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (passed, text) = said(&compiler, 1, &source, 1);
     let text = words(&text);
@@ -140,7 +141,7 @@ fn one_thread_does_it_all() {
 }
 
 #[test]
-fn added_to_uninitialised_memory() {
+fn added_to_uninitialized_memory() {
     let source = body(
         "    unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
     atomicAdd(out + blockIdx.x, i < n ? in[i] : 0);",

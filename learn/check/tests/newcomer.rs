@@ -1,11 +1,12 @@
-//! Tests the messages for mistakes of a newcomer: each budget has its own advice, and the message
+//! Tests the messages for a newcomer's mistakes: each budget has its own advice, and the message
 //! names one of the reader's lines.
 
 mod said;
 
 use said::{compiler, edited, reference, said};
 
-/// Checks that the kernel is rejected with a message that has all of `words` and none of `never`.
+/// Checks that the kernel is rejected with a message that contains all of `words` and none of
+/// `never`.
 #[track_caller]
 fn told(number: usize, edits: &[(&str, &str)], words: &[&str], never: &[&str]) {
     let Some(compiler) = compiler() else { return };
@@ -73,7 +74,11 @@ fn a_second_barrier_in_each_round_gets_advice_on_barriers() {
     told(
         3,
         &edits,
-        &["barriers 136 of at most 72", "on line 18", "Every warp that reaches a barrier counts"],
+        &[
+            "barriers 136 of at most 72",
+            "on line 18",
+            "A barrier counts once for every warp that reaches it",
+        ],
         &["upper half", "on line 11", "on line 16"],
     );
 }
@@ -92,7 +97,7 @@ fn barriers_of_unused_rounds_still_wait() {
     told(
         6,
         &edits,
-        &["barriers 40 of at most 32", "on line 14", "a round that is omitted needs none"],
+        &["barriers 40 of at most 32", "on line 14", "omitted rounds, and rounds within"],
         &["on line 11", "template parameter"],
     );
 }
@@ -121,7 +126,12 @@ fn a_loop_over_block_dim_gets_advice_on_the_loop() {
         ),
     ];
     // The message contains the idea, and names a line of the loop.
-    told(6, &edits, &["a loop at run time", "template parameter"], &["on line 10 "]);
+    told(
+        6,
+        &edits,
+        &["line 14 tests the block size at run time", "template parameter"],
+        &["line 10 "],
+    );
 }
 
 #[test]
@@ -140,7 +150,8 @@ fn one_thread_adds_what_the_warps_stored() {
     told(
         7,
         &edits,
-        // The counts depend on the compiler: NVRTC loads four words at once, clang one.
+        // The counts depend on the compiler: NVRTC loads four words at once, whereas clang loads
+        // one at a time.
         &["shared accesses 1", "of at most 9", "of them are on line 17", "one per lane"],
         &[],
     );
@@ -211,7 +222,7 @@ fn a_type_that_is_not_the_elements_is_named() {
     let Some((_, text)) = verdict(1, &reference(1).replace("Element", "float")) else { return };
     assert!(text.contains("has the type `float`"), "{text}");
     let Some((_, text)) = verdict(1, &reference(1).replace("Element", "int")) else { return };
-    assert!(text.contains("has the type `int`, and the elements are `Element`"), "{text}");
+    assert!(text.contains("has the type `int`, but the elements are of type `Element`"), "{text}");
     let narrow = reference(1).replace("unsigned long long n)", "unsigned int n)");
     let Some((_, text)) = verdict(1, &narrow) else { return };
     assert!(text.contains("exercise 1 launches the kernel with `(const Element* in"), "{text}");
@@ -221,7 +232,7 @@ fn a_type_that_is_not_the_elements_is_named() {
 fn a_fault_of_all_sizes_is_not_shown_for_no_element() {
     let edits = [("out[blockIdx.x] = shared[0]", "out[blockIdx.x] = shared[1]")];
     told(1, &edits, &["n = 1 f32"], &["n = 0"]);
-    // This fault shows only if there is no element.
+    // This fault shows up only if there are no elements.
     let edits = [("i < n ? in[i] : 0", "i < n ? in[i] : n == 0 ? 1 : 0")];
     told(1, &edits, &["n = 0 f32 (no element)"], &[]);
 }

@@ -51,7 +51,7 @@ fn hints_are_shown_in_order_and_recorded() {
 fn the_task_ends_with_the_budget() {
     let folder = folder("task");
     let said = text(&check(&folder, &["3", "--task"]).output().unwrap());
-    assert!(said.contains("Add so that no two lanes"), "{said}");
+    assert!(said.contains("Add the elements so that no two lanes"), "{said}");
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let budget =
         "it may have no shared conflicts, at most 60 shared accesses and at most 72 barriers.";
@@ -146,7 +146,7 @@ fn a_file_saved_by_rename_is_judged_again() {
     fs::write(&other, reference(1)).unwrap();
     fs::rename(&other, &file).unwrap();
     let second = until("passed (seed");
-    // In others, the old file is removed first.
+    // Other editors remove the old file first.
     fs::rename(&file, &other).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     fs::write(&file, reference(1).replace("__syncthreads();\n    }", "}")).unwrap();
@@ -157,4 +157,43 @@ fn a_file_saved_by_rename_is_judged_again() {
         first.is_some() && second.is_some() && third.is_some(),
         "{first:?} {second:?} {third:?}"
     );
+}
+
+/// Reading a pipe would block, and a device has no end.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_refused() {
+    let folder = folder("pipes");
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let pipe = pipe.to_str().unwrap();
+    let refused = |words: &[&str]| {
+        let output = Command::cargo_bin("check").unwrap().args(words).output().unwrap();
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("it is not a regular file"), "{said}");
+    };
+    for file in [pipe, "/dev/zero"] {
+        refused(&["--list", "--progress", file]);
+        if compiler().is_some() {
+            refused(&["1", "--kernel", file]);
+        }
+    }
+}
+
+#[test]
+fn every_0th_mutant_is_no_mutant() {
+    let output = Command::cargo_bin("check").unwrap().args(["--mutants", "0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("give a whole number from 1"), "{output:?}");
+}
+
+#[test]
+fn an_invalid_byte_loses_one_line_of_the_progress() {
+    let folder = folder("bytes");
+    fs::write(folder.join("progress.txt"), b"mine: \xff\n 3 passed, 2 hints\n 4 pas\xffsed\n")
+        .unwrap();
+    let said = text(&check(&folder, &["--list"]).output().unwrap());
+    assert!(said.contains(" 3  no bank conflicts             passed, 2 hints"), "{said}");
+    assert_eq!(said.matches("passed").count(), 1, "{said}");
 }

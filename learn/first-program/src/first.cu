@@ -14,9 +14,9 @@
 int main()
 {
     const unsigned int threads = 256;
-    // 1. Choose a device. Without a stream, calls use the default stream.
+    // 1. nvcc has compiled the kernel and put it into the program.
+    // 2. Choose a device. Without a stream, calls use the default stream.
     CHECK(cudaSetDevice(0));
-    // 2. nvcc has compiled the kernel and put it into the program.
     // 3. Allocate device memory, and copy the input to it.
     std::vector<float> input(1 << 20);
     for (size_t i = 0; i < input.size(); ++i) input[i] = i % 10;
@@ -25,7 +25,8 @@ int main()
     CHECK(cudaMalloc(&from, n * sizeof(float)));
     CHECK(cudaMalloc(&to, (n + threads - 1) / threads * sizeof(float)));
     CHECK(cudaMemcpy(from, input.data(), n * sizeof(float), cudaMemcpyHostToDevice));
-    // 4. Launch until one value is left. Each launch reads the output of the previous one.
+    // 4. Launch until one value is left. Each launch reads the output of the previous one, so the
+    // second launch overwrites the input.
     cudaEvent_t start, end;
     CHECK(cudaEventCreate(&start));
     CHECK(cudaEventCreate(&end));

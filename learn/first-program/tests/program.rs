@@ -1,5 +1,5 @@
-//! Tests the program of the page: its kernel is that of v0, it prints a sum or an error message,
-//! and the C++ version compiles.
+//! Tests the program on the page: its kernel is v0's and compiles without a GPU, it prints a sum or
+//! an error message, and the C++ version compiles.
 
 use std::{fs, path::Path, process::Command};
 
@@ -36,6 +36,28 @@ fn without_a_gpu_it_ends_with_a_sentence() {
             assert!(error.starts_with("Error: "), "{error}");
         }
     }
+}
+
+/// Needs the NVRTC that `cargo x nvrtc` installs.
+#[test]
+fn without_a_gpu_it_compiles_the_kernel() {
+    let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/lib");
+    let library = fs::read_dir(venv)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|python| python.path().join("site-packages/nvidia/cuda_nvrtc/lib"))
+        .find(|folder| folder.join("libnvrtc.so.12").exists());
+    let Some(library) = library else {
+        eprintln!("SKIPPED: compiling sum.cu takes NVRTC: run `cargo x nvrtc`");
+        return;
+    };
+    let output = cargo_bin_cmd!("first-program")
+        .env("LD_LIBRARY_PATH", library)
+        .output()
+        .expect("the program starts");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() || error.contains("the kernel compiles, but"), "{error}");
 }
 
 /// Checks only the syntax and types; `runtime.h` declares the parts of the CUDA runtime that the

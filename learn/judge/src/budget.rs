@@ -4,6 +4,9 @@ use numbers::{Element, group};
 use simt::Schedule;
 
 use crate::case::{Case, Said};
+use crate::cost::{
+    ATOMICS, BARRIERS, Cost, DIVERGENT, INSTRUCTIONS, REQUESTS, SECTORS, SHARED, SHUFFLES,
+};
 use crate::held::once;
 use crate::lesson::lesson;
 use crate::scene::Scene;
@@ -20,27 +23,72 @@ pub(crate) fn budget(case: &Case) -> Said {
     if task.budgets.is_empty() {
         return Ok("none".into());
     }
-    let said = measured(case, n, grid, |most, _| most)?;
-    // A launch of another size follows, so that no kernel is cheap at the measured size alone.
+    let usual = task.blocks[0];
+    let said = measured(case, case.scene(Element::F32, n, usual, grid), |_, most| Some(most))?;
+    // Launches with other sizes, types and block sizes follow, so that a kernel that is cheap only
+    // at the measured size is rejected.
     match task.shape {
         Shape::Tiles { each } => {
             let tiles = 2 + case.seed % 3;
-            let n = tiles * each * u64::from(task.blocks[0]);
-            measured(case, n, tiles as u32, |most, _| most * tiles)?;
+            let n = tiles * each * u64::from(usual);
+            let scene = case.scene(Element::F32, n, usual, tiles as u32);
+            measured(case, scene, |_, most| Some(most * tiles))?;
+            for (element, threads) in case.launches() {
+                let scene = case.scene(element, each * u64::from(threads), threads, 1);
+                measured(case, scene, |cost, most| {
+                    Some(scaled(case, cost, most, element, threads))
+                })?;
+            }
         }
         _ => {
             let more = n + 4096 * (1 + case.seed % 4);
-            measured(
-                case,
-                more,
-                grid,
-                |most, grows| {
-                    if grows { (most * more).div_ceil(n) + 8 } else { most }
-                },
-            )?;
+            measured(case, case.scene(Element::F32, more, usual, grid), |cost, most| {
+                Some(if cost.grows { (most * more).div_ceil(n) + 8 } else { most })
+            })?;
+            // With fewer elements, the kernel must still load whole vectors.
+            let less = 6000 + case.seed % 1000;
+            measured(case, case.scene(Element::F32, less, usual, grid), |cost, most| {
+                [REQUESTS.what, SECTORS.what]
+                    .contains(&cost.what)
+                    .then(|| (most * less).div_ceil(n) + most / 8 + 8)
+            })?;
+            for (element, _) in case.launches() {
+                let scene = case.scene(element, n, usual, grid);
+                measured(case, scene, |cost, most| Some(scaled(case, cost, most, element, usual)))?;
+            }
         }
     }
     Ok(said)
+}
+
+/// Returns a budget for `float` in blocks of the usual size, scaled to another type and size.
+fn scaled(case: &Case, cost: &Cost, most: u64, element: Element, threads: u32) -> u64 {
+    let usual = case.task.blocks[0];
+    let is = |costs: &[Cost]| costs.iter().any(|other| other.what == cost.what);
+    // The rounds within the last warp, which smaller blocks have too.
+    let last = match () {
+        () if threads > usual => 0,
+        () if is(&[DIVERGENT]) => most,
+        () if is(&[SHARED]) => 20.min(most * 2 / 3),
+        () if is(&[INSTRUCTIONS]) => most / 3,
+        () if is(&[SHUFFLES]) => 5.min(most),
+        () => 0,
+    };
+    // Either every round has a barrier, or every round except those of the last warp.
+    let rounds = |threads: u32, but: u32| f64::from(threads.ilog2().saturating_sub(but));
+    let grows = (rounds(threads, 0) + 1.0) / (rounds(usual, 0) + 1.0);
+    let grows = match threads > usual && is(&[BARRIERS]) {
+        true => grows.max(rounds(threads, 5) / rounds(usual, 5)),
+        false => grows,
+    };
+    let grows = if is(&[BARRIERS, SHARED, INSTRUCTIONS]) { grows } else { 1.0 };
+    let scale = f64::from(threads) / f64::from(usual) * grows;
+    // A `double` is twice as wide, and takes two shuffles or two messages.
+    let mailbox = matches!(case.task.shape, Shape::Mailbox { .. });
+    let wide = is(&[SHUFFLES, INSTRUCTIONS, REQUESTS, SECTORS]) || mailbox && is(&[ATOMICS]);
+    let words = if wide { element.size().div_ceil(4) } else { 1 };
+    let slack = if most == 0 { 0 } else { 2 + most / 16 };
+    (last + ((most - last) as f64 * scale).ceil() as u64 + slack) * words
 }
 
 /// A fence, or an atomic that orders other accesses, in an exercise whose messages need none.
@@ -61,22 +109,22 @@ fn fenced(case: &Case) -> Result<(), Box<Failure>> {
     };
     let line = kernel.line(pc);
     let said = format!(
-        "line {line} orders other accesses, by a fence or an atomic with acquire or release, and a message needs no order: its value and its flag are one store"
+        "line {line} orders other accesses, by a fence or an atomic with acquire or release, but a message needs no such order: its value and its flag are one store"
     );
     let failure = Failure::new(Stage::Budget, said).at([line]);
     Err(Box::new(Failure { idea: Some(case.task.idea.1), ..failure }))
 }
 
-/// Counts one launch, and compares it with each budget. `most` scales a budget to the launch.
-fn measured(case: &Case, n: u64, grid: u32, most: impl Fn(u64, bool) -> u64) -> Said {
+/// Counts one launch, and compares it with each budget. `most` scales a budget to the launch, if the
+/// budget applies to it.
+fn measured(case: &Case, scene: Scene<'_>, most: impl Fn(&Cost, u64) -> Option<u64>) -> Said {
     let task = case.task;
-    let scene = case.scene(Element::F32, n, task.blocks[0], grid);
     let scene = Scene { schedule: Schedule::Converged, ..scene };
     let seen = once(&scene, case.seed)?;
     let launches = &seen.counters.launches;
     let mut said = Vec::new();
     for Budget { cost, most: budget, idea } in task.budgets {
-        let most = most(*budget, cost.grows);
+        let Some(most) = most(cost, *budget) else { continue };
         let printing = launches.iter().flat_map(|launch| &launch.lines);
         let printing = printing.filter(|(line, _)| case.printing.contains(line));
         // The instructions that print are free.
@@ -110,7 +158,7 @@ pub(crate) fn printing(source: &str) -> Vec<u32> {
         let Some((before, after)) = line.split_once("printf(") else { return false };
         let before = before.trim();
         let condition = before.is_empty() || before.starts_with("if (") && before.ends_with(')');
-        // The arguments, without the text of the format.
+        // The arguments, without the format string.
         let rest: String = after.split('"').step_by(2).collect();
         let Some(values) = rest.trim().strip_suffix(");") else { return false };
         let values = ["(float)", "(double)", "(int)"]
@@ -127,7 +175,7 @@ pub(crate) fn printing(source: &str) -> Vec<u32> {
 }
 
 /// Returns the highest count and its line; 0 if there is none. If any of the reader's own lines has
-/// a count, only those are considered.
+/// a nonzero count, only the reader's lines are considered.
 fn dearest(lines: impl Iterator<Item = (u64, u32)>, own: impl Fn(u32) -> bool) -> (u64, u32) {
     lines
         .filter(|(spent, line)| *spent > 0 && *line > 0)
@@ -135,8 +183,8 @@ fn dearest(lines: impl Iterator<Item = (u64, u32)>, own: impl Fn(u32) -> bool) -
         .unwrap_or_default()
 }
 
-/// Marks the lines of a source that a correct solution does not have, or has less often: the kernel
-/// does not need them.
+/// Marks the lines of a source that a correct solution does not contain, or contains less often,
+/// because the kernel does not need them.
 pub(crate) fn own(source: &str, reference: &str) -> Vec<bool> {
     let mut given: Vec<&str> = reference.lines().map(str::trim).collect();
     let is_own = |line: &str| match given.iter().position(|given| *given == line.trim()) {

@@ -8,8 +8,8 @@ use crate::case::{Case, Said};
 use crate::held::held;
 use crate::verdict::{Failure, Stage};
 
-/// Runs the kernel under more schedules than the one for which counts are defined; the seed chooses
-/// them.
+/// Runs the kernel under further schedules, which the seed chooses, in addition to the one for
+/// which counts are defined.
 pub(crate) fn clean(case: &Case) -> Said {
     let (task, threads) = (case.task, case.task.blocks[0]);
     if !task.volatile {
@@ -20,7 +20,7 @@ pub(crate) fn clean(case: &Case) -> Said {
             1 => Schedule::MinPc,
             _ => Schedule::Adversarial(case.seed.wrapping_add(order) >> 1),
         };
-        // Alternates between grids with a partial last block and single blocks, and between the
+        // Alternates between single blocks and grids whose last block is partial, and between the
         // types.
         let n = [1025, 257, 513][order as usize % 3];
         let element = case.modules[(order / 3) as usize % case.modules.len()].0;

@@ -2,7 +2,7 @@
 
 use simt::Counts;
 
-/// A kind of count, and its advice.
+/// A kind of count, with advice on how to reduce it.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// The counted event, in the plural.
@@ -19,7 +19,7 @@ pub(crate) const BARRIERS: Cost = Cost {
     what: "barriers",
     of: |c| c.barriers,
     grows: false,
-    advice: "Every warp that reaches a barrier counts. A round needs one barrier, after its stores; a round that is omitted needs none, nor does a round within a single warp.",
+    advice: "A barrier counts once for every warp that reaches it. A round needs one barrier, after its stores; omitted rounds, and rounds within a single warp, need none.",
 };
 
 pub(crate) const WARP_BARRIERS: Cost = Cost {
@@ -33,7 +33,7 @@ pub(crate) const SHARED: Cost = Cost {
     what: "shared accesses",
     of: |c| c.shared_ld + c.shared_st,
     grows: false,
-    advice: "A load or store of a warp counts once, however many of its lanes take part: let whole warps idle, and keep values in a register that the same thread uses again.",
+    advice: "A warp's load or store counts once, however many of its lanes take part: let whole warps idle, and keep values in a register that the same thread uses again.",
 };
 
 pub(crate) const CONFLICTS: Cost = Cost {
@@ -61,14 +61,14 @@ pub(crate) const REQUESTS: Cost = Cost {
     what: "global load requests",
     of: |c| c.global_ld_requests,
     grows: true,
-    advice: "A load of a warp is one request, with four bytes per lane or with sixteen: load each element once, with as few loads as possible.",
+    advice: "A warp's load is one request, whether each lane loads four bytes or sixteen: load each element once, with as few loads as possible.",
 };
 
 pub(crate) const SECTORS: Cost = Cost {
     what: "global load sectors",
     of: |c| c.global_ld_sectors,
     grows: true,
-    advice: "A sector is 32 bytes of memory. If neighbouring lanes load neighbouring elements with one instruction, it uses every byte of each sector that it reads.",
+    advice: "A sector is 32 bytes of memory. If neighbouring lanes load neighbouring elements with one instruction, that instruction uses every byte of each sector that it reads.",
 };
 
 pub(crate) const SHUFFLES: Cost = Cost {

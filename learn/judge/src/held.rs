@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use numbers::Element;
-use simt::observe::Fault;
 
 use crate::scene::{Left, Scene, Seen, blocks, elements};
 use crate::task::{Operation, Shape};
@@ -33,7 +32,7 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
         (Operation::Max, _) => {
             &[Draw::Signed, Draw::Negative, Draw::SomeNan, Draw::Special, Draw::Special]
         }
-        // If an element is NaN, the sum is NaN and shows no fault.
+        // If an element is NaN, the sum is NaN, whatever the fault is.
         (Operation::SumAndMax, _) => &[Draw::Signed, Draw::Negative],
     };
     let seeds = (0..).map(|launch| seed ^ (launch << 32) ^ scene.n);
@@ -42,8 +41,7 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
         .collect();
     let grids = grids(scene, inputs.len());
     let seen = scene.run_on(&inputs, &grids)?;
-    // It is harmless if two threads store the same value.
-    if let Some(finding) = seen.findings.iter().find(|f| f.fault != Fault::SameValue) {
+    if let Some(finding) = seen.findings.iter().find(|finding| !finding.is_harmless()) {
         if finding.launch > 1 {
             left_behind(scene, &seen, &grids)?;
             if let Some(state) = seen.state.first() {
@@ -102,7 +100,7 @@ fn left_behind(scene: &Scene<'_>, seen: &Seen, grids: &[u32]) -> Result<(), Box<
     }
     let Some(at) = seen.left.iter().position(|left| left.tickets != 0) else { return Ok(()) };
     let said = format!(
-        "{}: the kernel leaves `tickets[0]` at {}, and the next launch needs 0: let the last block reset it, as `atomicInc` does by itself",
+        "{}: the kernel leaves `tickets[0]` at {}, and the next launch needs 0: let the last block reset it, as `atomicInc` does",
         Scene { grid: grids[at], ..*scene }.what(),
         seen.left[at].tickets
     );
@@ -118,15 +116,15 @@ fn grids(scene: &Scene<'_>, launches: usize) -> Vec<u32> {
     let mut others = grids.iter().cycle().skip_while(|grid| **grid != scene.grid).skip(1);
     let mut next = || others.next().copied().unwrap_or(scene.grid);
     let mut all = vec![scene.grid; launches.min(2)];
-    // The largest grid is in no list; the other grids follow it too.
+    // The largest grid is not in the list of grids; the other grids follow it as well.
     while all.len() < launches {
         all.push(if grids.contains(&scene.grid) { next() } else { grids[all.len() % grids.len()] });
     }
     all
 }
 
-/// Returns whether a launch wrote all its results. A wrong kernel that did so lacks an idea, not a
-/// line of code.
+/// Returns whether a launch wrote all its results. If a wrong kernel wrote all its results, it
+/// lacks the idea, not a line of code.
 fn written(left: &Left) -> bool {
     left.unwritten.iter().flatten().all(|unwritten| !unwritten)
 }

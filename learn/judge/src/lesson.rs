@@ -1,7 +1,7 @@
 //! Checks that the kernel follows the lesson: lanes, warps and blocks must share the work.
 //!
-//! A budget is an absolute count of one launch. The limits in this file follow from the launch
-//! instead, so they hold for every type, block size and grid, and at sizes that the seed chooses.
+//! A budget limits an absolute count in one launch. The limits in this file follow from the launch,
+//! so they hold for every type, block size and grid, and at sizes that the seed chooses.
 
 mod copies;
 
@@ -23,14 +23,16 @@ pub(crate) fn lesson(case: &Case) -> Result<(), Box<Failure>> {
     for (element, n, threads, grid) in scenes(case) {
         let scene = Scene { traced: true, ..case.scene(element, n, threads, grid) };
         let seen = once(&scene, case.seed)?;
-        if let Some(dodge) = dodge(&scene, &seen).or_else(|| repeated(&scene, &seen)) {
+        let run_time = || repeated(&scene, &seen).or_else(|| compared(&scene));
+        if let Some(dodge) = dodge(&scene, &seen).or_else(run_time) {
             return Err(Box::new(dodge));
         }
     }
     Ok(())
 }
 
-/// Returns the type, number of elements, threads per block and grid of each launch.
+/// Returns, for each launch, the element type, the number of elements, the number of threads per
+/// block, and the grid size.
 fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
     let task = case.task;
     let extra = case.seed % 61;
@@ -57,18 +59,26 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
 /// The work of one block: counts by lane or warp, each with the line of its last event.
 #[derive(Debug, Default)]
 struct Work {
-    /// Elements of the input that a lane loads, by thread.
+    /// The input elements that each thread loads.
     loaded: BTreeMap<u32, (u64, u32)>,
-    /// Values that a lane reads from memory and from other lanes, by thread.
+    /// The values that each thread reads from memory and from other lanes.
     got: BTreeMap<u32, (u64, u32)>,
-    /// Barriers of the block or of the warp that a warp passes, by warp.
+    /// The block and warp barriers that each warp passes.
     waits: BTreeMap<u32, (u64, u32)>,
     /// Warps that combine values by shuffles or from shared memory, with the line of the first such
     /// event.
     adding: BTreeMap<u32, u32>,
-    /// Sectors of the input that the block loads.
+    /// For each thread: the number of values, other than input elements, that it has read from
+    /// memory since its warp last synchronized, and the maximum of that number so far.
+    since: BTreeMap<u32, (u64, u32)>,
+    burst: BTreeMap<u32, (u64, u32)>,
+    /// Whether a lane loads several elements of the input at once.
+    vectors: bool,
+    /// Whether lanes exchange values by shuffles.
+    shuffles: bool,
+    /// The number of sectors of the input that the block loads.
     sectors: u64,
-    /// Atomics of all lanes, and the line of the last atomic.
+    /// The number of atomics over all lanes, and the line of the last atomic.
     atomics: (u64, u32),
 }
 
@@ -76,11 +86,16 @@ impl Work {
     fn of(block: &BlockTrace, input: &Range<u64>, doubles: &BTreeSet<u32>, size: u64) -> Work {
         let mut work = Work::default();
         for event in block.rounds.iter().flat_map(|round| &round.events) {
-            // A `double` is one value in each exercise, whatever the element type.
+            // A `double` counts as one value in each exercise, whatever the element type is.
             let size = if doubles.contains(&event.ptx_line) { 8 } else { size };
             work.add(event, input, u64::from(event.bytes).div_ceil(size));
         }
         work
+    }
+
+    /// Returns the elements that a warp loads.
+    fn by_warp(&self, warp: u32) -> u64 {
+        self.loaded.range(32 * warp..32 * warp + 32).map(|(_, (loaded, _))| loaded).sum()
     }
 
     fn add(&mut self, event: &TraceEvent, input: &Range<u64>, values: u64) {
@@ -96,6 +111,12 @@ impl Work {
                     more(&mut self.got, thread, values);
                     if space == "global" && is_input(at) {
                         more(&mut self.loaded, thread, values);
+                        self.vectors |= values > 1;
+                    } else {
+                        more(&mut self.since, thread, values);
+                        let now = self.since[&thread];
+                        let most = self.burst.entry(thread).or_insert(now);
+                        *most = now.max(*most);
                     }
                 }
                 if space == "global" && is_input(0) {
@@ -112,6 +133,8 @@ impl Work {
                 }
             }
             ("shuffle", _) => {
+                self.shuffles = true;
+                self.since.retain(|thread, _| thread / 32 != event.warp);
                 for lane in &event.lanes {
                     more(&mut self.got, 32 * event.warp + lane, 1);
                 }
@@ -120,10 +143,24 @@ impl Work {
             ("redux" | "match" | "vote", _) => {
                 self.adding.entry(event.warp).or_insert(event.line);
             }
-            ("barrier" | "warp barrier", _) => more(&mut self.waits, event.warp, 1),
+            ("barrier" | "warp barrier", _) => {
+                self.since.retain(|thread, _| thread / 32 != event.warp);
+                more(&mut self.waits, event.warp, 1);
+            }
             _ => {}
         }
     }
+}
+
+/// Returns the number of warps that may have no elements: if each thread takes the same number of
+/// consecutive vectors, rounded up, the last threads of the grid have none.
+fn spare(scene: &Scene<'_>) -> u64 {
+    let threads = u64::from(scene.threads) * u64::from(scene.grid);
+    let left = |width: u64| {
+        let vectors = scene.n / width;
+        threads / 32 - vectors / vectors.div_ceil(threads).max(1) / 32
+    };
+    [1, 2, 4].map(left).into_iter().max().unwrap_or(0)
 }
 
 /// Returns the busiest entry of a map: its index, its count and its line.
@@ -132,17 +169,21 @@ fn busiest(map: &BTreeMap<u32, (u64, u32)>) -> (u32, u64, u32) {
     most.map_or((0, 0, 0), |(of, (count, line))| (*of, *count, *line))
 }
 
-/// The limits of one launch, in elements and events.
+/// The limits for one launch, in elements and events.
 struct Limits {
     /// Elements of the input that one lane loads.
     loaded: u64,
+    /// Elements of the input that a warp must load.
+    least: u64,
     /// Values that one lane reads; `None` if a block may add any number of chunks.
     got: Option<u64>,
+    /// Values that one lane reads from memory between two barriers, if the tree is in shared memory.
+    burst: Option<u64>,
     /// Barriers that one warp passes.
     waits: Option<u64>,
     /// Warps of a block that must combine values.
     adding: u64,
-    /// Atomics of all lanes of all blocks.
+    /// Atomics over all lanes and blocks.
     atomics: u64,
 }
 
@@ -153,19 +194,24 @@ fn limits(scene: &Scene<'_>) -> Limits {
     let outputs = task.operation.outputs() as u64;
     let fair = scene.n.div_ceil(threads * grid);
     // A lane reads both values of each round from shared memory, or executes five shuffles and
-    // reads a value of each warp. A shuffle of a `double` is two shuffles.
+    // reads one value per warp. A shuffle of a `double` is two shuffles.
     let shuffles = if scene.element == Element::F64 { 10 } else { 5 };
     let tree = outputs * (2 * rounds + 2).max(2 * shuffles).max(shuffles + warps) + 6;
     match task.shape {
         Shape::Tiles { each } => Limits {
             loaded: 2 * each,
+            least: 0,
             got: Some(2 * each + tree),
+            // Adding four values at a time also forms a tree.
+            burst: (outputs == 1).then_some(5),
             waits: Some(3 * rounds + 8),
             adding: (warps / 4).max(1),
             atomics: 0,
         },
         Shape::Alone | Shape::Shares { .. } => Limits {
             loaded: 2 * fair + 8,
+            least: if task.copies { 0 } else { 8 * fair },
+            burst: None,
             got: Some(2 * fair + 8 + tree),
             // A ring needs a barrier for each stage.
             waits: (!task.copies).then_some(3 * rounds + 8),
@@ -174,14 +220,19 @@ fn limits(scene: &Scene<'_>) -> Limits {
         },
         Shape::Single { .. } => Limits {
             loaded: 2 * fair + 8,
+            least: 0,
+            burst: None,
             got: (!task.same_bits).then_some(2 * fair + 8 + 2 * tree + grid),
             waits: None,
             adding: (warps / 4).max(1),
             atomics: 2 * grid,
         },
-        // A value has a word for each four bytes, and a word is a flag and 32 bits. Some polls find nothing.
+        // A value has one word for every four bytes, and a word holds a flag and 32 bits. A poll
+        // may find that the message has not arrived.
         Shape::Mailbox { .. } => Limits {
             loaded: 2 * fair + 8,
+            least: 0,
+            burst: None,
             got: Some(2 * fair + 8 + 2 * tree + 8 * grid),
             waits: None,
             adding: (warps / 4).max(1),
@@ -190,7 +241,7 @@ fn limits(scene: &Scene<'_>) -> Limits {
     }
 }
 
-/// Returns a failure if a warp repeats an instruction in an exercise that allows no loop at run
+/// Returns a failure if a warp repeats an instruction in an exercise that forbids loops at run
 /// time.
 fn repeated(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     let launch = seen.counters.launches.first().filter(|_| scene.task.unrolled)?;
@@ -201,6 +252,31 @@ fn repeated(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     let (times, line) = times.max().filter(|(times, _)| *times > 2)?;
     let said = format!(
         "{}: each warp executes line {line} {times} times, so there is a loop at run time",
+        scene.what()
+    );
+    let failure = Failure::new(Stage::Budget, said).at([line]);
+    Some(Failure { idea: Some(scene.task.idea.1), ..failure })
+}
+
+/// Returns a failure if a kernel compares 32-bit numbers with the block size at run time, in an
+/// exercise in which the block size is known at compile time. The comparison of an index with n is
+/// in 64 bits, so it is not affected.
+fn compared(scene: &Scene<'_>) -> Option<Failure> {
+    let kernel = scene.module.kernel(&scene.entry().ok()?).filter(|_| scene.task.unrolled)?;
+    let mut sizes: BTreeSet<&str> = ["%ntid.x"].into();
+    let line = (0..kernel.len() as u32).find_map(|pc| {
+        let mut words = kernel.text(pc).split([' ', ',', ';', '[', ']', '{', '}', '|']);
+        let op = words.find(|word| !word.starts_with('@'))?;
+        let mut registers = words.filter(|word| word.starts_with('%'));
+        let result = registers.next().filter(|_| !op.starts_with("st."))?;
+        if registers.any(|register| sizes.contains(register)) {
+            sizes.insert(result);
+            return (op.starts_with("setp.") && op.ends_with("32")).then(|| kernel.line(pc));
+        }
+        None
+    })?;
+    let said = format!(
+        "{}: line {line} tests the block size at run time, but the compiler knows it",
         scene.what()
     );
     let failure = Failure::new(Stage::Budget, said).at([line]);
@@ -254,17 +330,39 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
             most if matches!(scene.task.shape, Shape::Mailbox { .. }) => format!("at most {} are allowed: one publishes a word and one consumes it; the last block should poll, because most messages have arrived when it does", group(most)),
             most => format!("at most {} are allowed: a block needs one ticket, which one thread takes", group(most)),
         };
-        return failure(format!("the lanes execute {} atomics, and {most}", group(all)), line);
+        return failure(format!("the lanes execute {} atomics, but {most}", group(all)), line);
     }
+    let idle = |work: &Work| {
+        (0..scene.threads / 32).filter(|warp| work.by_warp(*warp) < limits.least).count() as u64
+    };
+    let all_idle: u64 = works.iter().map(|(_, work)| idle(work)).sum();
     for (block, work) in &works {
         let (thread, loaded, line) = busiest(&work.loaded);
-        if loaded > limits.loaded {
+        let most = match scene.task.shape {
+            // A thread may load more than its share only because it loads a whole vector.
+            Shape::Tiles { each } if !work.vectors => each + 1,
+            _ => limits.loaded,
+        };
+        if loaded > most {
             return failure(
                 format!(
-                    "thread {thread} of block {block} loads {} of the {} elements, and at most {} are allowed: share the elements among all threads of {}",
+                    "thread {thread} of block {block} loads {} of the {} elements, but at most {} are allowed: share the elements among all threads of {}",
                     group(loaded),
                     group(scene.n),
-                    group(limits.loaded),
+                    group(most),
+                    blocks(scene.grid)
+                ),
+                line,
+            );
+        }
+        let idle = (0..scene.threads / 32).find(|warp| work.by_warp(*warp) < limits.least);
+        if let Some(warp) = idle.filter(|_| all_idle > spare(scene)) {
+            return failure(
+                format!(
+                    "warp {warp} of block {block} loads {} of the {} elements, and its share is {}: share the elements among all warps of {}",
+                    group(work.by_warp(warp)),
+                    group(scene.n),
+                    group(4 * limits.least),
                     blocks(scene.grid)
                 ),
                 line,
@@ -274,9 +372,19 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         if let Some(most) = limits.got.filter(|most| got > *most) {
             return failure(
                 format!(
-                    "thread {thread} of block {block} reads {} values from memory and from other lanes, and at most {most} are allowed: the thread adds them one after another, but a tree takes {} rounds, in each of which a thread reads two values",
+                    "thread {thread} of block {block} reads {} values from memory and from other lanes, but at most {most} are allowed: the thread adds them one after another, whereas a tree takes {} rounds, in each of which a thread reads two values",
                     group(got),
                     scene.threads.next_power_of_two().ilog2()
+                ),
+                line,
+            );
+        }
+        let (thread, burst, line) = busiest(&work.burst);
+        // After shuffles, a thread may add the few values of the warps.
+        if let Some(most) = limits.burst.filter(|most| burst > *most && !work.shuffles) {
+            return failure(
+                format!(
+                    "thread {thread} of block {block} reads {burst} values between two barriers, and at most {most} are allowed: it adds them one after another, but in a round of a tree a thread reads two values"
                 ),
                 line,
             );
@@ -285,7 +393,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         if let Some(most) = limits.waits.filter(|most| waits > *most) {
             return failure(
                 format!(
-                    "warp {warp} of block {block} waits at {waits} barriers, and at most {most} are allowed: a tree over {} threads has {} rounds, one after another",
+                    "warp {warp} of block {block} waits at {waits} barriers, but at most {most} are allowed: a tree over {} threads has {} rounds, one after another",
                     scene.threads,
                     scene.threads.next_power_of_two().ilog2()
                 ),
@@ -293,13 +401,13 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
             );
         }
         let adding = work.adding.len() as u64;
-        // A block without elements may add nothing.
+        // A block that has no elements need not add anything.
         if adding < limits.adding && !work.loaded.is_empty() {
             let line = work.adding.values().next().copied().unwrap_or(0);
             let warps = if adding == 1 { "warp adds" } else { "warps add" };
             return failure(
                 format!(
-                    "only {adding} {warps} the values of block {block}, and at least {} of its {} must: the first rounds of a tree have work for many warps",
+                    "only {adding} {warps} the values of block {block}, but at least {} of its {} warps must take part: the first rounds of a tree have work for many warps",
                     limits.adding,
                     scene.threads / 32
                 ),
@@ -309,7 +417,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     }
     let sectors: u64 = works.iter().map(|(_, work)| work.sectors).sum();
     let least = (scene.n * size).div_ceil(32);
-    // With more than one element per thread, nearly every byte of a sector must be used.
+    // If each thread has more than one element, nearly every byte of a sector must be used.
     let more = if matches!(scene.task.shape, Shape::Tiles { each: 1 }) { least } else { least / 4 };
     let most = least + more + 8 * u64::from(scene.grid);
     // If the exercise has a budget for sectors, that budget gives its own advice.
@@ -317,7 +425,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     if sectors > most && !budgeted && scene.task.operation != Operation::Max {
         return failure(
             format!(
-                "the loads of the input touch {} sectors of 32 bytes, and at most {} are allowed: load each element once, and let neighbouring lanes load neighbouring elements",
+                "the loads of the input touch {} sectors of 32 bytes, but at most {} are allowed: load each element once, and let neighbouring lanes load neighbouring elements",
                 group(sectors),
                 group(most)
             ),

@@ -2,21 +2,21 @@
 //!
 //! A [`Task`] is a value: how its kernel is launched, which results it must give, and its budgets.
 //! [`judge()`] runs a kernel in the interpreter, on fresh random numbers, under many orders of
-//! execution, and stops at the failure to fix first. It uses no file, thread, clock or process, so
-//! it can run in a web page. Compiling and printing are left to its callers.
+//! execution, and stops at the failure to fix first. The judge uses no file, thread, clock or
+//! process, so it can run in a web page. Compiling and printing are left to its callers.
 //!
 //! # Map
 //!
 //! * [`Task`] and [`TASKS`]: the exercises.
-//! * [`Cost`]: a count with its advice.
+//! * [`Cost`]: a count, with advice on how to reduce it.
 //! * `case`: a kernel and its task.
-//! * `values`: the input of a kernel, whose sums are exact.
+//! * `values`: the input of a kernel, which can be summed exactly.
 //! * `scene`: launches a kernel several times over the same memory.
-//! * `held`: compares its results with the exact ones.
+//! * `held`: compares a kernel's results with the exact ones.
 //! * `right`, `clean` and `budget`: the three stages.
 //! * `long`: sizes beyond 32 bits.
 //! * `lesson`: checks how the work is shared.
-//! * `types`: types and names that explain a failure.
+//! * `types`: types and function names that explain a failure.
 //! * [`Verdict`]: the result.
 #![forbid(unsafe_code)]
 
@@ -103,5 +103,39 @@ fn load(source: &str, ptx: &str) -> Result<Module, Failure> {
         types::without_mask(source).filter(|_| failure.said.contains(".sync")).unwrap_or(failure)
     })?;
     module.name_params_as_in(source);
-    Ok(module)
+    match own_state(ptx) {
+        None => Ok(module),
+        Some(name) => Err(Failure::new(
+            Stage::Right,
+            format!(
+                "the variable `{name}` outside of the kernel keeps its value from one launch to the next, and launches that run at the same time share it: keep state in the memory that the host passes"
+            ),
+        )),
+    }
+}
+
+/// Returns the name of a global variable that a kernel changes, or whose address it takes. The
+/// compiler's own variables, such as the text of a `printf`, begin with `$` or two underscores.
+fn own_state(ptx: &str) -> Option<&str> {
+    let part = |c: char| c.is_ascii_alphanumeric() || "_$%".contains(c);
+    let declared = ptx
+        .lines()
+        .filter_map(|line| line.trim_start_matches(".visible ").strip_prefix(".global "));
+    let is_name = |word: &&str| word.starts_with(|c: char| part(c) && !c.is_ascii_digit());
+    let mut names = declared.filter_map(|line| {
+        let name = line.split([' ', '[', ';']).find(is_name)?;
+        Some((name, line.contains('=')))
+    });
+    let changes = |name: &str, constant: bool| {
+        ptx.lines().any(|line| {
+            let line = line.trim_start();
+            let by = |ops: &[&str]| ops.iter().any(|op| line.starts_with(op));
+            (by(&["st.", "atom.", "red."]) || by(&["mov."]) && !constant)
+                && line.split(|c| !part(c)).any(|word| word == name)
+        })
+    };
+    let (name, _) = names.find(|(name, constant)| {
+        !name.starts_with('$') && !name.starts_with("__") && changes(name, *constant)
+    })?;
+    Some(name)
 }

@@ -1,10 +1,14 @@
-//! Checks sizes beyond 31 and 32 bits, because an index that is too narrow wraps only there.
+//! Checks sizes that exceed 31 and 32 bits, because an index that is too narrow wraps only there,
+//! and sizes in between, which the seed chooses.
+
+use std::ops::Range;
 
 use numbers::{Element, group, mixed};
 use simt::observe::Trace;
-use simt::{Arg, Error, Gpu, Launch, TrapKind};
+use simt::{Arg, Counts, Error, Gpu, Launch, TrapKind};
 
 use crate::case::Case;
+use crate::cost::{BARRIERS, INSTRUCTIONS, SHARED, SHUFFLES};
 use crate::scene::{Scene, elements};
 use crate::task::{Operation, Shape};
 use crate::values::{read, shown};
@@ -12,6 +16,8 @@ use crate::verdict::{Failure, Stage};
 
 /// The number of elements for a grid whose blocks have one tile each.
 const N: u64 = (1 << 32) + 13;
+/// The number of elements for a grid whose blocks divide them in any way.
+const SHARED_OUT: u64 = 3 << 32;
 /// The number of neighbouring blocks that are run. They lie around 2^31 elements and at the end of
 /// the grid; the whole grid would take too long.
 const WINDOW: u64 = 2;
@@ -28,7 +34,7 @@ fn word(element: Element, page: u64) -> u32 {
     }
 }
 
-/// Returns the value of the elements of a page.
+/// Returns the value that all elements in a page of memory have.
 fn value(element: Element, page: u64) -> f64 {
     let word = word(element, page);
     match element {
@@ -53,6 +59,7 @@ pub(crate) fn long(case: &Case) -> Result<Option<&'static str>, Box<Failure>> {
         }
         Shape::Shares { .. } if !case.task.copies => {
             shares(case)?;
+            endless(case, (1 << 33) + 13)?;
             Ok(Some("3*2^32"))
         }
         _ => {
@@ -63,61 +70,120 @@ pub(crate) fn long(case: &Case) -> Result<Option<&'static str>, Box<Failure>> {
     }
 }
 
-/// Checks the results of the blocks around 2^31 elements, and of the last blocks.
+/// Checks the results of blocks around 2^31 elements, of the last blocks, and of blocks somewhere
+/// in grids whose sizes the seed chooses. In these blocks, a full tile must cost as much as in a
+/// small grid.
 fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
-    let threads = case.task.blocks[0];
-    let tile = each * u64::from(threads);
-    let grid = N.div_ceil(tile);
+    let tile = each * u64::from(case.task.blocks[0]);
+    let blocks = N.div_ceil(tile);
     let middle = (1 << 31) / tile;
-    for window in [middle - 1..middle + 1, grid - WINDOW..grid] {
-        let scene = case.scene(element, N, threads, grid as u32);
-        let refused = |error| Box::new(scene.refused(&error));
-        let mut gpu = scene.gpu();
-        gpu.config_mut().blocks = Some(window.clone());
-        let input = sparse(&mut gpu, element).map_err(refused)?;
-        let size = element.size();
-        let mut outputs = Vec::new();
-        for _ in 0..case.task.operation.outputs() {
-            outputs.push(gpu.alloc_sparse(size * grid, |_| u32::MAX).map_err(refused)?);
-        }
-        launched(&scene, &mut gpu, &[&[input][..], &outputs, &[N]].concat()).map_err(refused)?;
-        for block in window {
-            let range = block * tile..((block + 1) * tile).min(N);
-            let pages = range.clone().map(|at| value(element, size * at / Gpu::PAGE));
-            let (sum, max) =
-                pages.fold((0.0, f64::NEG_INFINITY), |(s, m), v| (s + v, f64::max(m, v)));
-            for (which, output) in outputs.iter().enumerate() {
-                let mut bytes = vec![0; size as usize];
-                gpu.read(output + size * block, &mut bytes).map_err(refused)?;
-                let given = read(element, &bytes)[0];
-                let is_max = case.task.operation == Operation::Max || which == 1;
-                let expected = if is_max { max } else { sum };
-                if given != expected {
-                    let range = range.start as usize..range.end as usize;
-                    let said = format!(
-                        "{}: block {block}, which has {}, gave {} instead of {}: a 32-bit index wraps at 2^32, and an `int` at 2^31; make the index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication",
-                        scene.what(),
-                        elements(&range),
-                        shown(element, given),
-                        shown(element, expected)
-                    );
-                    return Err(Box::new(Failure::new(Stage::Right, said)));
-                }
+    for window in [middle - 1..middle + 1, blocks - WINDOW..blocks] {
+        windowed(case, each, element, N, window)?;
+    }
+    let small = windowed(case, each, element, 8 * tile + 3, 1..1 + WINDOW)?;
+    for power in [17, 20, 23, 26, 29, 31] {
+        let random = mixed(case.seed ^ power << 48 ^ element.size());
+        let n = (1u64 << power) + random % (1 << power);
+        let blocks = n.div_ceil(tile);
+        let first = 1 + (random >> 8) % (blocks - WINDOW - 2);
+        let large = windowed(case, each, element, n, first..first + WINDOW)?;
+        for cost in [INSTRUCTIONS, BARRIERS, SHARED, SHUFFLES] {
+            let (few, many) = ((cost.of)(&small), (cost.of)(&large));
+            if few.abs_diff(many) > few / 4 + 8 {
+                let scene = case.scene(element, n, case.task.blocks[0], blocks as u32);
+                let said = format!(
+                    "{}: {WINDOW} full tiles take {} {}, and {} if n is {}: the work for a tile must not depend on n",
+                    scene.what(),
+                    group(many),
+                    cost.what,
+                    group(few),
+                    group(8 * tile + 3)
+                );
+                return Err(Box::new(Failure::new(Stage::Budget, said)));
             }
         }
     }
     Ok(())
 }
 
-/// Runs the blocks at five places of a large grid. No element may be added by two of them, and in
-/// total they must add about their share of the elements.
-fn shares(case: &Case) -> Result<(), Box<Failure>> {
-    // There are 3 * 2^30 vectors, 32 for each thread.
-    const N: u64 = 3 << 32;
-    const EACH: u64 = 4 * 32;
+/// Runs neighbouring blocks of a grid, checks their results, and returns their counts.
+fn windowed(
+    case: &Case,
+    each: u64,
+    element: Element,
+    n: u64,
+    window: Range<u64>,
+) -> Result<Counts, Box<Failure>> {
     let threads = case.task.blocks[0];
-    let grid = N / (EACH * u64::from(threads));
-    let scene = case.scene(Element::F32, N, threads, grid as u32);
+    let tile = each * u64::from(threads);
+    let grid = n.div_ceil(tile);
+    let scene = case.scene(element, n, threads, grid as u32);
+    let refused = |error| Box::new(scene.refused(&error));
+    let mut gpu = scene.gpu();
+    gpu.config_mut().blocks = Some(window.clone());
+    let input = sparse(&mut gpu, element).map_err(refused)?;
+    let size = element.size();
+    let mut outputs = Vec::new();
+    for _ in 0..case.task.operation.outputs() {
+        outputs.push(gpu.alloc_sparse(size * grid, |_| u32::MAX).map_err(refused)?);
+    }
+    let mut watch = simt::Watch::default();
+    watch.0 = Some(Default::default());
+    let launch = arguments(&scene, &[&[input][..], &outputs, &[n]].concat())?;
+    gpu.launch_watched(scene.module, &launch.of(), Some(&mut watch)).map_err(refused)?;
+    for block in window {
+        let range = block * tile..((block + 1) * tile).min(n);
+        let pages = range.clone().map(|at| value(element, size * at / Gpu::PAGE));
+        let (sum, max) = pages.fold((0.0, f64::NEG_INFINITY), |(s, m), v| (s + v, f64::max(m, v)));
+        for (which, output) in outputs.iter().enumerate() {
+            let mut bytes = vec![0; size as usize];
+            gpu.read(output + size * block, &mut bytes).map_err(refused)?;
+            let given = read(element, &bytes)[0];
+            let is_max = case.task.operation == Operation::Max || which == 1;
+            let expected = if is_max { max } else { sum };
+            if given != expected {
+                let range = range.start as usize..range.end as usize;
+                let wraps = match n >> 31 {
+                    0 => "",
+                    _ => {
+                        ": a 32-bit index wraps at 2^32, and an `int` at 2^31; make the index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication"
+                    }
+                };
+                let said = format!(
+                    "{}: block {block}, which has {}, gave {} instead of {}{wraps}",
+                    scene.what(),
+                    elements(&range),
+                    shown(element, given),
+                    shown(element, expected)
+                );
+                return Err(Box::new(Failure::new(Stage::Right, said)));
+            }
+        }
+    }
+    Ok(watch.0.map_or_else(Counts::default, |(counters, _)| counters.total))
+}
+
+/// Runs parts of a grid with many elements per thread, and parts of a grid with more than 2^32
+/// threads.
+fn shares(case: &Case) -> Result<(), Box<Failure>> {
+    // There are 3 * 2^30 vectors, 32 per thread. The simulated memory cannot hold 2^32 of them.
+    shared_out(case, SHARED_OUT, 4 * 32)?;
+    shared_out(case, N, 1)?;
+    // The seed chooses other sizes and grids.
+    for power in [20, 25, 29] {
+        let random = mixed(case.seed ^ power << 50);
+        let n = (1u64 << power) + random % (7 << power);
+        shared_out(case, n, 64 * (1 + (random >> 40) % 8))?;
+    }
+    Ok(())
+}
+
+/// Runs the blocks at five places of a grid whose threads have `each` elements. No two blocks may
+/// add the same element, and in total the blocks must add about their share of the elements.
+fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failure>> {
+    let threads = case.task.blocks[0];
+    let grid = n / (each * u64::from(threads)) + u64::from(each == 1);
+    let scene = case.scene(Element::F32, n, threads, grid as u32);
     let refused = |error| Box::new(scene.refused(&error));
     let mut seen: Vec<(u64, u64, u64)> = Vec::new();
     for window in 0..5 {
@@ -128,9 +194,9 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
         let output = gpu.alloc_sparse(4 * grid, |_| u32::MAX).map_err(refused)?;
         let mut watch = simt::Watch::default();
         watch.4.0 = Some(Trace::new(grid));
-        let launch = arguments(&scene, &[input, output, N])?;
+        let launch = arguments(&scene, &[input, output, n])?;
         match gpu.launch_watched(scene.module, &launch.of(), Some(&mut watch)) {
-            // Blocks that add all elements have been rejected before.
+            // Kernels whose blocks each add all elements have been rejected before.
             Err(Error::Trap(trap)) if trap.kind == TrapKind::Budget => {
                 let said = format!(
                     "{}: line {} is executed without end: a 32-bit index wraps at 2^32, so it never reaches n; make the index and the stride `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication",
@@ -152,7 +218,8 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
         }
     }
     let added: u64 = seen.iter().map(|(_, many, _)| many).sum();
-    let share = 5 * WINDOW * EACH * u64::from(threads);
+    // If there is less than one vector for each thread, some blocks have no vector.
+    let share = if each == 1 { 0 } else { 5 * WINDOW * each * u64::from(threads) };
     if added < share / 4 * 3 {
         let said = format!(
             "{}: {} of the blocks add {} elements in total, but their share is {}: a 32-bit number is too small for n, for an index or for the stride; make all of them `unsigned long long`",
@@ -177,13 +244,16 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
+/// A limit on the instructions of a block, chosen so low that a block cannot load 2^33 elements.
+const ENDS: u64 = 1 << 21;
+
 /// Checks that one block with very many elements exceeds the budget of this run, as every correct
 /// kernel does.
 fn endless(case: &Case, n: u64) -> Result<(), Box<Failure>> {
     let scene = case.scene(Element::F32, n, case.task.blocks[0], 1);
     let refused = |error| Box::new(scene.refused(&error));
     let mut gpu = scene.gpu();
-    gpu.config_mut().block_budget = 1 << 17;
+    gpu.config_mut().block_budget = ENDS;
     let input = sparse(&mut gpu, Element::F32).map_err(refused)?;
     let output = gpu.alloc(4).map_err(refused)?;
     let mut args = vec![input, output, n];
@@ -199,21 +269,21 @@ fn endless(case: &Case, n: u64) -> Result<(), Box<Failure>> {
         args.push(slots);
     }
     match launched(&scene, &mut gpu, &args) {
-        Err(_) => Ok(()), // The budget is exceeded, as it must be.
+        Err(_) => Ok(()), // The kernel exceeds the budget, as every correct kernel must.
         Ok(()) => {
             let said = format!(
                 "{}: the kernel ends after fewer than {} instructions, which cannot load all elements: n does not fit in 32 bits; keep n, and all values that are computed from it, in `unsigned long long`",
                 scene.what(),
-                group(1 << 17)
+                group(ENDS)
             );
             Err(Box::new(Failure::new(Stage::Right, said)))
         }
     }
 }
 
-/// Allocates an input that takes no memory for each element.
+/// Allocates an input whose memory use does not depend on the number of elements.
 fn sparse(gpu: &mut Gpu, element: Element) -> Result<u64, Error> {
-    let bytes = if element == Element::F64 { 8 * N } else { 12 << 32 };
+    let bytes = if element == Element::F64 { 8 * N } else { 4 * SHARED_OUT };
     gpu.alloc_sparse(bytes, |page| word(element, page))
 }
 

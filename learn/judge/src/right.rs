@@ -1,4 +1,4 @@
-//! Checks the results of a kernel at one size after another, the smallest first.
+//! Checks the results of a kernel at increasing sizes.
 
 use numbers::{Element, group, mixed};
 use simt::{Arch, Schedule};
@@ -20,9 +20,9 @@ const FEW: [u64; 4] = [1, 513, 65, 2051];
 
 /// Tests every size in every type, then other block sizes, large grids, and sizes beyond 32 bits.
 pub(crate) fn right(case: &Case) -> Said {
-    let (usual, others) = case.task.blocks.split_first().expect("a task has a block size");
+    let (usual, others) = case.task.blocks.split_first().expect("every task has a block size");
     // The input without elements is the rarest case, so it comes after the sizes that show a fault
-    // more plainly.
+    // more clearly.
     for n in SIZES[1..].iter().chain([&SIZES[0]]) {
         for (element, _) in &case.modules {
             for grid in case.task.shape.grids(*n, *usual) {
@@ -31,7 +31,7 @@ pub(crate) fn right(case: &Case) -> Said {
         }
     }
     for (k, (element, _)) in (0..).zip(&case.modules) {
-        // The seed chooses this size, so no kernel can be made for it.
+        // The seed chooses this size, so no kernel can be written for this size alone.
         let n = 1 + mixed(case.seed ^ (k << 40)) % 3000;
         for grid in case.task.shape.grids(n, *usual) {
             held(&case.scene(*element, n, *usual, grid), case.seed)?;
@@ -49,6 +49,8 @@ pub(crate) fn right(case: &Case) -> Said {
     }
     peaks(case)?;
     magnitudes(case)?;
+    specials(case)?;
+    zeros(case)?;
     let types = case.modules.len();
     let types = if types == 1 { "float alone".into() } else { format!("{types} types") };
     let mut said = format!("for {} awkward sizes, {types}", SIZES.len());
@@ -56,12 +58,12 @@ pub(crate) fn right(case: &Case) -> Said {
         said += &format!(", {} block sizes", 1 + others.len());
     }
     if !matches!(case.task.shape, Shape::Tiles { .. }) {
-        // At the sizes below, a kernel in which one thread or block does everything would take too
-        // long.
+        // At the sizes that follow, a kernel in which one thread or block does all the work would
+        // take too long.
         lesson(case)?;
     }
     if let Some(most) = case.task.shape.most() {
-        // The largest grid is checked only once, because checks of so many blocks take long.
+        // The largest grid is checked only once, because checking so many blocks takes long.
         held(&case.scene(Element::F32, 1026, *usual, most), case.seed)?;
         for (element, n) in [(Element::F32, 300_007), (Element::F64, 4099), (Element::I32, 0)] {
             if case.has(element) {
@@ -96,9 +98,9 @@ pub(crate) fn right(case: &Case) -> Said {
     Ok(said)
 }
 
-/// Checks sums of numbers of very different magnitude. No such sum is exact, but the result of
-/// every tree is within the bound of its rounding errors. A sum in fixed point or in a shorter type
-/// is not.
+/// Checks sums of numbers of very different magnitudes. No such sum is exact, but the result of
+/// every tree is within the bound on its rounding errors. A sum in fixed point or in a shorter type
+/// is not within this bound.
 fn magnitudes(case: &Case) -> Result<(), Box<Failure>> {
     if case.task.operation == Operation::Max {
         return Ok(());
@@ -125,13 +127,93 @@ fn magnitudes(case: &Case) -> Result<(), Box<Failure>> {
                 continue;
             }
             let said = format!(
-                "{}: for numbers of very different magnitude, the sum of {} is {} instead of {}, which is off by more than rounding explains: add in the type `Element`, not in a shorter one or in integers",
+                "{}: for numbers of very different magnitudes, the sum of {} is {} instead of {}, which is off by more than rounding explains: add in the type `Element`, not in a shorter one or in integers",
                 scene.what(),
                 elements(&range),
                 shown(element, *given),
                 shown(element, sum)
             );
             return Err(Box::new(Failure::new(Stage::Right, said)));
+        }
+    }
+    Ok(())
+}
+
+/// Checks sums with a NaN or an infinity among the elements: the sums that contain it must be NaN
+/// or infinite, and no other sum may change.
+fn specials(case: &Case) -> Result<(), Box<Failure>> {
+    if case.task.operation == Operation::Max {
+        return Ok(());
+    }
+    let threads = case.task.blocks[0];
+    let n = 1025 + case.seed % 100;
+    let somewhere = (mixed(case.seed) % n) as usize;
+    let floats = case.modules.iter().filter(|(element, _)| *element != Element::I32);
+    for (element, special, at) in floats.flat_map(|(element, _)| {
+        [(*element, f64::NAN, somewhere), (*element, f64::INFINITY, n as usize - 1)]
+    }) {
+        let grid = *case.task.shape.grids(n, threads).last().expect("a grid");
+        let scene = Scene { watched: false, ..case.scene(element, n, threads, grid) };
+        let values = Values::draw(element, n, case.seed, Draw::Signed);
+        let size = element.size() as usize;
+        let mut bytes = values.bytes();
+        let place = &mut bytes[size * at..size * (at + 1)];
+        match element {
+            Element::F32 => place.copy_from_slice(&(special as f32).to_le_bytes()),
+            _ => place.copy_from_slice(&special.to_le_bytes()),
+        }
+        let results = scene.run_bytes(&bytes)?.left.remove(0).results.remove(0);
+        let shares = matches!(case.task.shape, Shape::Shares { .. });
+        let results = if shares { vec![results.iter().sum::<f64>()] } else { results };
+        for (index, given) in results.into_iter().enumerate() {
+            let range = held_by(&scene, index);
+            let expected = match range.contains(&at) {
+                true => special,
+                false => values.result(range.clone(), Operation::Sum, false),
+            };
+            if given.to_bits() != expected.to_bits() && !(given.is_nan() && expected.is_nan()) {
+                let said = format!(
+                    "{}, where `in[{at}]` is {}: the sum of {} is {} instead of {}: leave out no element, and multiply none by 0",
+                    scene.what(),
+                    shown(element, special),
+                    elements(&range),
+                    shown(element, given),
+                    shown(element, expected)
+                );
+                return Err(Box::new(Failure::new(Stage::Right, said)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks maxima of negative numbers and one zero, in either half of the first tile.
+fn zeros(case: &Case) -> Result<(), Box<Failure>> {
+    if case.task.operation == Operation::Sum {
+        return Ok(());
+    }
+    let threads = case.task.blocks[0];
+    for (k, (element, _)) in (0..).zip(&case.modules) {
+        let n = 1025 + case.seed % 100;
+        let at = mixed(case.seed ^ k) % u64::from(threads) + k % 2 * u64::from(threads);
+        let grid = case.task.shape.grids(n, threads)[0];
+        let scene = Scene { watched: false, ..case.scene(*element, n, threads, grid) };
+        let values = Values::draw(*element, n, case.seed, Draw::Negative);
+        let (mut bytes, size) = (values.bytes(), element.size());
+        bytes[(size * at) as usize..(size * (at + 1)) as usize].fill(0);
+        let maxima = scene.run_bytes(&bytes)?.left.remove(0).results.pop().expect("the maxima");
+        for (index, given) in maxima.into_iter().enumerate() {
+            let range = held_by(&scene, index);
+            let is_zero = range.contains(&(at as usize));
+            if is_zero && given != 0.0 {
+                let said = format!(
+                    "{}, where all elements are negative but `in[{at}]`, which is 0: the maximum of {} is {} instead of 0",
+                    scene.what(),
+                    elements(&range),
+                    shown(*element, given)
+                );
+                return Err(Box::new(Failure::new(Stage::Right, said)));
+            }
         }
     }
     Ok(())
@@ -148,7 +230,7 @@ fn exact(of: &[f64]) -> f64 {
     sum + error
 }
 
-/// Checks a maximum with tiles whose largest element lies in a different warp from tile to tile.
+/// Checks a maximum over tiles whose largest elements lie in different warps.
 fn peaks(case: &Case) -> Result<(), Box<Failure>> {
     let Shape::Tiles { each } = case.task.shape else { return Ok(()) };
     if case.task.operation == Operation::Sum {
@@ -170,12 +252,15 @@ fn peaks(case: &Case) -> Result<(), Box<Failure>> {
 }
 
 /// Checks that all grids give the same bits in any order and on any GPU, for numbers whose sums
-/// round. With a mailbox, each grid may have bits of its own.
+/// round. With a mailbox, the bits may differ from grid to grid.
 fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
     let threads = case.task.blocks[0];
     let sizes = [(Element::F32, (1 << 15) + 3), (Element::F64, 4099), (Element::F32, 300)];
     let long = (Element::F32, 100_003 + case.seed % 5000);
-    let sizes = sizes.into_iter().chain([long]);
+    // The seed chooses this size, so a kernel cannot fix its order for known sizes alone.
+    let power = 1 << (18 + case.seed % 4);
+    let longer = (Element::F32, power + mixed(case.seed) % power);
+    let sizes = sizes.into_iter().chain([long, longer]);
     for (at, (element, n)) in sizes.enumerate() {
         if !case.has(element) {
             continue;
@@ -185,10 +270,11 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
         let mut runs: Vec<(u32, Schedule, Option<Arch>)> = Vec::new();
         let grids = case.task.shape.grids(n, threads);
         let order = |grid: u32| Schedule::Adversarial(case.seed.wrapping_add(u64::from(grid)) >> 1);
-        for grid in grids.iter().copied().chain([7]) {
+        for grid in grids.iter().copied().chain([7]).filter(|_| at < 4) {
             runs.extend([(grid, Schedule::Converged, None), (grid, order(grid), None)]);
         }
-        // The first size is also run in more orders and on other GPUs, the last two on large grids.
+        // The first size is also run in more orders and on other GPUs, and the last two sizes are
+        // also run on large grids.
         match at {
             0 => {
                 runs.extend((8..12).map(|seed| (5, order(seed), None)));
@@ -196,11 +282,12 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
             }
             2 => runs.extend(case.task.shape.most().map(|grid| (grid, Schedule::Converged, None))),
             3 => runs.push((64, order(64), None)),
+            4 => runs.extend([5, 64].map(|grid| (grid, Schedule::Converged, None))),
             _ => {}
         }
         let mailbox = matches!(case.task.shape, Shape::Mailbox { .. });
         if mailbox {
-            // A sum in the order of arrival has the same bits in many orders.
+            // A sum in order of arrival can have the same bits in many orders of execution.
             runs.extend((20..40).filter(|_| at < 2).map(|seed| (7, order(seed), None)));
             runs.sort_by_key(|(grid, ..)| *grid);
         }

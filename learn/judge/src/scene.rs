@@ -21,7 +21,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) threads: u32,
     pub(crate) grid: u32,
     pub(crate) schedule: Schedule,
-    /// Whether accesses are observed. If not, there are no findings and no counts.
+    /// Whether accesses are observed. Without observation there are no findings and no counts.
     pub(crate) watched: bool,
     /// Whether the events of the first blocks are recorded.
     pub(crate) traced: bool,
@@ -45,7 +45,7 @@ const SHOWN: usize = 8;
 pub(crate) struct Left {
     /// Each array of results.
     pub(crate) results: Vec<Vec<f64>>,
-    /// The bytes of these results.
+    /// The bytes of the results.
     pub(crate) bits: Vec<Vec<u8>>,
     /// Whether each result was never written.
     pub(crate) unwritten: Vec<Vec<bool>>,
@@ -70,10 +70,11 @@ pub(crate) struct Seen {
     pub(crate) input: Range<u64>,
 }
 
-/// Warp instructions that a block may execute: far more than any correct kernel here needs, but few
-/// enough to run quickly.
+/// The maximum number of warp instructions that a block may execute: far more than any correct
+/// kernel here needs, but few enough to run quickly.
 const BLOCK_BUDGET: u64 = 1 << 19;
-/// Warp instructions that a block may execute in launches with very many elements.
+/// The maximum number of warp instructions that a block may execute in launches with very many
+/// elements.
 const LONG_BUDGET: u64 = 1 << 22;
 
 impl Scene<'_> {
@@ -145,7 +146,7 @@ impl Scene<'_> {
             args: args.into_iter().map(Arg::U64).collect(),
         };
         let mut watch = (self.watched || self.traced).then(|| {
-            // A trace takes much memory, and the checks observe other launches.
+            // A trace takes much memory, so the checks observe other launches instead.
             let mut watch = if self.traced { Watch::default() } else { simt::checks() };
             watch.0 = Some((Counters::default(), Prints::first(SHOWN)));
             watch.4 = match self.traced {
@@ -183,7 +184,7 @@ impl Scene<'_> {
         }
         let watch = watch.unwrap_or_default();
         let mut findings = simt::findings(&watch);
-        // A misused barrier is reported first, because it causes the races after it.
+        // A misused barrier is reported first, because it causes the races that follow it.
         findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         let (counted, .., (trace, state)) = watch;
         let traced = trace.map_or_else(Vec::new, |trace| trace.blocks);
@@ -253,7 +254,7 @@ impl Scene<'_> {
         match error {
             Error::Trap(trap) => {
                 let said = format!("{}, {}", self.what(), trap.sentence());
-                // Removes cures that the reader cannot apply.
+                // Removes remedies that the reader cannot apply.
                 let said = said
                     .replace(" If the loop is merely long, raise the budget", "")
                     .replace("pass a larger size at the launch, or keep", "keep")

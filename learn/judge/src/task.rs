@@ -25,10 +25,11 @@ pub struct Task {
     pub shape: Shape,
     /// Threads per block: the first value is tried at every size, the others at some sizes.
     pub blocks: &'static [u32],
-    /// Whether the bits must be the same: on every grid, or with a mailbox in every order of execution.
+    /// Whether the bits must be the same: on every grid or, with a mailbox, in every order of
+    /// execution.
     pub same_bits: bool,
-    /// Whether a warp works alone in this exercise. If not, the advice is `__syncthreads()` even if
-    /// `__syncwarp()` would be sufficient.
+    /// Whether a warp works alone in this exercise. In all other exercises, the advice is
+    /// `__syncthreads()` even if `__syncwarp()` would be sufficient.
     pub warps: bool,
     /// Whether a loop at run time is forbidden, because the rounds are known at compile time.
     pub unrolled: bool,
@@ -42,8 +43,8 @@ pub struct Task {
     pub measured: (u64, u32),
     /// The budgets of that launch.
     pub budgets: &'static [Budget],
-    /// The idea that is missing if a kernel is wrong from this size on, but not below, or if it
-    /// exceeds a budget of the idea.
+    /// The idea that a kernel lacks if it is correct below this size and wrong from this size on,
+    /// or if it exceeds a budget that the idea reduces.
     pub idea: (u64, &'static str),
 }
 
@@ -54,8 +55,8 @@ pub struct Budget {
     pub cost: Cost,
     /// The maximum.
     pub most: u64,
-    /// Whether the idea of the exercise reduces the count. If not, the message gives the advice for
-    /// the count.
+    /// Whether the idea of the exercise reduces the count. Otherwise, the message gives the advice
+    /// for the count.
     pub idea: bool,
 }
 
@@ -173,7 +174,7 @@ impl Task {
         }
     }
 
-    /// Returns the requirements on a kernel, in sentences.
+    /// Returns the requirements on a kernel as sentences.
     pub fn asked(&self) -> String {
         let mut blocks = self.blocks.to_vec();
         blocks.sort_unstable();
@@ -196,16 +197,16 @@ impl Task {
         said += &format!(", without findings under {} orders of execution.", self.orders);
         said += match self.shape {
             Shape::Tiles { .. } => {
-                " It must be a tree, in every type and block size: no atomics, no lane that adds many values one after another, and no warp that does all the work."
+                " The kernel must reduce in a tree, in every type and block size: no atomics, no lane that adds many values one after another, and no warp that does all the work."
             }
             Shape::Alone => " The warps must share the elements.",
             _ => " The blocks and their lanes must share the elements.",
         };
         if self.copies {
-            said += " Bulk copies must bring all elements but the last few, and while a block adds one stage, the next one must be in flight.";
+            said += " Bulk copies must bring in all elements except the last few, and while a block adds one stage, the next one must be in flight.";
         }
         if self.unrolled {
-            said += " It must have no loop at run time.";
+            said += " The kernel must have no loop at run time.";
         }
         let budgets: Vec<String> = self
             .budgets
@@ -220,13 +221,13 @@ impl Task {
         said + &format!(" For {} floats in {on}, it may have {}.", numbers::size(n), list(&budgets))
     }
 
-    /// Returns the bytes of dynamic shared memory of a launch.
+    /// Returns the size of a launch's dynamic shared memory, in bytes.
     pub(crate) fn shared(&self, threads: u32, element: Element) -> u32 {
         threads * element.size() as u32 * self.operation.outputs() as u32
     }
 }
 
-/// Joins parts, as in `1, 2 and 3`.
+/// Joins parts in the form `1, 2 and 3`.
 fn list(parts: &[String]) -> String {
     match parts {
         [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),

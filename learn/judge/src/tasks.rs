@@ -40,7 +40,8 @@ const TREE: Task = Task {
 /// The base of the exercises with two elements per thread.
 const TWO: Task = Task { shape: Shape::Tiles { each: 2 }, measured: (512, 1), ..TREE };
 
-/// The exercises, by number: first those up to the small sum, in the order of the ladder, then the later ones.
+/// The exercises, in order of their numbers: first those up to the small sum, in the order of the
+/// ladder, and then the later ones.
 pub static TASKS: [Task; 17] = [
     TREE,
     Task {
@@ -136,7 +137,7 @@ pub static TASKS: [Task; 17] = [
         ],
         idea: (
             u64::MAX,
-            "Within a warp no shared memory is needed: lanes exchange their sums by shuffles, and each warp stores one value. The first warp loads these values, one per lane, and does the same.",
+            "Within a warp no shared memory is needed: lanes exchange their sums by shuffles, and each warp stores one value. The first warp loads these values, one per lane, and adds them in the same way.",
         ),
         ..TWO
     },
@@ -206,7 +207,11 @@ pub static TASKS: [Task; 17] = [
         shape: Shape::Alone,
         blocks: &[512],
         measured: (1 << 14, 1),
-        budgets: &[idea(INSTRUCTIONS, 2048), at_most(BARRIERS, 16)],
+        budgets: &[
+            idea(INSTRUCTIONS, 2048),
+            at_most(BARRIERS, 16),
+            at_most(REQUESTS, (1 << 14) / 128 + 8),
+        ],
         idea: (
             0,
             "One block does everything, so it needs no partial sums and no ticket: vectorized loads, shuffles and one barrier.",
@@ -314,7 +319,7 @@ pub static TASKS: [Task; 17] = [
         budgets: &[idea(REQUESTS, 8), at_most(INSTRUCTIONS, 20_000)],
         idea: (
             0,
-            "Threads load nothing from global memory but the last few elements: one thread requests stages by bulk copies, and all threads wait for a stage and add it from shared memory.",
+            "Threads load nothing from global memory except the last few elements: one thread requests stages by bulk copies, and all threads wait for a stage and add it from shared memory.",
         ),
         ..TREE
     },
@@ -324,7 +329,7 @@ const fn at_most(cost: Cost, most: u64) -> Budget {
     Budget { cost, most, idea: false }
 }
 
-/// Returns a budget that a kernel meets by the idea of the exercise.
+/// Returns a budget that a kernel can meet only by using the idea of the exercise.
 const fn idea(cost: Cost, most: u64) -> Budget {
     Budget { cost, most, idea: true }
 }

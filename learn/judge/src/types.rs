@@ -1,4 +1,4 @@
-//! Explains a failure that is caused by a type other than `Element`, or by a function of old GPUs.
+//! Explains failures that are caused by a type other than `Element`, or by a function for old GPUs.
 
 use crate::task::Task;
 use crate::verdict::{Failure, Stage};
@@ -11,7 +11,7 @@ pub(crate) fn named(task: &Task, source: &str, failure: Failure) -> Failure {
     let code: Vec<&str> =
         source.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
     let of_type = |element: &str| failure.said.contains(&format!(" {element} in "));
-    // Each of these types gives wrong results if the elements have one of the other two.
+    // Each of these types gives wrong results if the elements have one of the other two types.
     let wrong = [
         ("float", of_type("i32") || of_type("f64")),
         ("int", of_type("f32") || of_type("f64")),
@@ -19,14 +19,15 @@ pub(crate) fn named(task: &Task, source: &str, failure: Failure) -> Failure {
     ];
     for (word, fits) in wrong {
         let is_value = |line: &&&str| match word {
-            // An `int` may be an index, but the type behind a pointer is that of elements.
+            // An `int` may be an index, but a pointer points to elements, so its type must be
+            // `Element*`.
             "int" => has(line, "int*") || has(line, "int *"),
             _ => has(line, word),
         };
         let at = (1..).zip(&code).find(|(_, line)| is_value(line));
         if let (Some((at, _)), true) = (at, fits) {
             let said = format!(
-                "{}. Line {at} has the type `{word}`, and the elements are `Element`, which is float, int or double: exercise {} launches the kernel with `({})`",
+                "{}. Line {at} has the type `{word}`, but the elements are of type `Element`, which is float, int or double: exercise {} launches the kernel with `({})`",
                 failure.said,
                 task.number,
                 task.parameters()
@@ -49,13 +50,13 @@ pub(crate) fn without_mask(source: &str) -> Option<Failure> {
     });
     found.map(|(at, old)| {
         let said = format!(
-            "line {at} calls a function of old GPUs: `{old}_sync` replaced `{old}` in CUDA 9, and its first argument is a mask of the lanes that take part, 0xffffffff for a whole warp"
+            "line {at} calls a function for old GPUs: `{old}_sync` replaced `{old}` in CUDA 9, and its first argument is a mask of the lanes that take part, 0xffffffff for a whole warp"
         );
         Failure::new(Stage::Right, said).at([at])
     })
 }
 
-/// Returns whether a line has a word that is not a part of another type or name, such as
+/// Returns whether a line contains a word that is not part of a longer type or name, such as
 /// `unsigned int*` or `__int_as_float`.
 fn has(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {

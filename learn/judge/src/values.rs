@@ -1,9 +1,9 @@
 //! Draws the input of a kernel: random numbers whose sums never round.
 //!
-//! Each number is a multiple of a unit, which is a power of two. It has so few bits that every
-//! partial sum of every tree is exact. So the judge needs no tolerance, which could hide a missing
-//! element or reject a correct kernel. In `double`, the numbers are neither integers nor `float`
-//! values, so a sum in another type is detected.
+//! Each number is a multiple of a unit, which is a power of two. Its factor has so few bits that
+//! every partial sum of every tree is exact. So the judge needs no tolerance, which could hide a
+//! missing element or reject a correct kernel. In `double`, the numbers are neither integers nor
+//! `float` values, so a sum in another type is detected.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::task::Operation;
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     pub(crate) element: Element,
-    /// The elements in units; [`NAN`] stands for NaN. Empty if `listed` has the elements.
+    /// The elements in units; [`NAN`] stands for NaN. Empty if `listed` contains the elements.
     units: Vec<i64>,
     /// The elements themselves, if they are not multiples of a unit.
     listed: Vec<f64>,
@@ -40,11 +40,11 @@ pub(crate) enum Draw {
     /// Negative numbers. If the type has NaN, one element in eight is NaN: a kernel that replaces
     /// NaN with 0 gives a wrong maximum.
     SomeNan,
-    /// Negative numbers, except one per tile of this size. From tile to tile, that one lies in a
-    /// different thirty-second of the tile, so a kernel that omits a warp misses the maximum.
+    /// Negative numbers, except one per tile of this size. The exception lies in a different
+    /// thirty-second of each tile, so a kernel that omits a warp misses the maximum.
     Peaks(u64),
-    /// NaN, minus infinity and the lowest number. Most runs of 64 elements also have one that is
-    /// larger: a zero of either sign, the smallest or the largest number of either sign, or
+    /// NaN, minus infinity and the lowest number. Most runs of 64 elements also contain a single
+    /// larger element: a zero of either sign, the smallest or the largest number of either sign, or
     /// infinity.
     Special,
 }
@@ -123,7 +123,7 @@ impl Values {
         self.wrapped(of.iter().fold(0, |sum, u| sum.wrapping_add(*u)))
     }
 
-    /// Returns a sum in the element type, in which integers wrap.
+    /// Returns a sum in the element type; integers wrap.
     fn wrapped(&self, units: i64) -> f64 {
         self.value(if self.element == Element::I32 { i64::from(units as i32) } else { units })
     }
@@ -133,7 +133,7 @@ impl Values {
     }
 
     /// Describes the likely cause of a wrong sum, if there is one. The elements are random, so a
-    /// match is hardly a coincidence.
+    /// match is unlikely to be a coincidence.
     pub(crate) fn looks(&self, range: Range<usize>, given: f64) -> Option<String> {
         let (from, of) = (range.start, &self.units[range.clone()]);
         let right = self.sum(of);
@@ -174,7 +174,7 @@ impl Values {
     /// If the range is short, finds an element that was added three times or more, for example once
     /// by every block.
     fn repeated(&self, from: usize, of: &[i64], given: f64) -> Option<String> {
-        // There are only a few tries, so a match is hardly a coincidence.
+        // Only a few candidates are tried, so a match is unlikely to be a coincidence.
         let most = 512 / of.len().max(1) as i64;
         let right = (self.sum(of) / unit(self.element)) as i64;
         (from..).zip(of).find_map(|(at, units)| {
@@ -214,7 +214,7 @@ fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
     };
     let at = |place: u64| {
         let run = mixed(seed ^ !(place / 64));
-        // Some runs consist of NaN alone, or of the lowest value alone; others have a peak.
+        // A run consists of NaN alone, or of the lowest value alone, or it has a peak.
         let kind = run % 8;
         let random = mixed(seed ^ place) as usize;
         if kind > 2 && place % 64 == run >> 8 & 63 {
@@ -227,7 +227,7 @@ fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
         }
     };
     let whole = mixed(seed) % 4;
-    // In some inputs all elements have the same value, so that a whole block has it.
+    // In some inputs all elements are equal, so that the elements of each block are equal too.
     let same = |place: u64| {
         if (whole as usize) < floor.len() && n > 64 && seed & 1 == 0 {
             floor[whole as usize]
@@ -238,8 +238,8 @@ fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
     (0..n).map(same).collect()
 }
 
-/// Returns numbers whose exponents differ widely, and their bytes. The type represents each
-/// exactly.
+/// Returns numbers whose exponents differ widely, and their bytes. The element type represents each
+/// number exactly.
 pub(crate) fn magnitude(element: Element, n: u64, seed: u64) -> (Vec<f64>, Vec<u8>) {
     let spread = if element == Element::F32 { 200 } else { 1600 };
     let number = |place: u64| {
@@ -264,7 +264,7 @@ fn unit(element: Element) -> f64 {
     }
 }
 
-/// Returns the maximum of no elements.
+/// Returns the maximum over no elements.
 fn lowest(element: Element) -> f64 {
     match element {
         Element::I32 => f64::from(i32::MIN),

@@ -34,9 +34,9 @@ pub enum Stage {
 /// The failure to fix first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The stage that found it.
+    /// The stage that found the failure.
     pub stage: Stage,
-    /// A description, with a line, a size or a count.
+    /// A description that names a line, a size or a count.
     pub said: String,
     /// The lines of the source that the description names.
     pub lines: Vec<u32>,
@@ -100,7 +100,8 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Wraps words at 80 columns after a head; further lines are indented by the width of the head.
+/// Wraps words at 80 columns after a heading; further lines are indented by the width of the
+/// heading.
 pub fn paragraph(head: &str, words: &str) -> String {
     let (mut out, mut line) = (String::new(), head.to_owned());
     let mut empty = true;

@@ -1,5 +1,5 @@
-//! Judges the committed kernels of the steps. Each must pass the exercise of its chapter, and fail
-//! the next one with the sentence about the next idea.
+//! Judges the committed kernels of the steps. Each kernel must pass the exercise of its chapter,
+//! and fail the next exercise with the sentence about the next idea.
 
 use judge::{Kernel, Stage, TASKS, Verdict, judge};
 

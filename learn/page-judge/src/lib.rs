@@ -1,7 +1,7 @@
 //! The judge in a page of the book: answers a kernel in JSON with a verdict in JSON.
 //!
-//! It is a separate WebAssembly module, because few readers who use a figure also do an exercise,
-//! and on a phone every byte takes time to load.
+//! The judge is a separate WebAssembly module, because few readers who use a figure also do an
+//! exercise, and on a phone every byte takes time to load.
 
 #[cfg(target_family = "wasm")]
 #[path = "../../page/src/export.rs"]

@@ -14,8 +14,8 @@ pub(crate) type Named = BTreeMap<&'static str, u64>;
 /// The answer to a question.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Answer {
-    /// The reason why the sum or the counts are incomplete: a refusal, a trap, or an error in the
-    /// PTX.
+    /// The reason why the sum or the counts are incomplete: a rejected kernel, a trap, or an error
+    /// in the PTX.
     pub stopped: Option<String>,
     /// The lines of the PTX and of the source that the reason refers to.
     pub stopped_at: Option<(u32, u32)>,
@@ -37,8 +37,8 @@ pub struct Answer {
     pub total: Named,
     /// For each line of the source, the nonzero counts over all launches.
     pub lines: BTreeMap<u32, Named>,
-    /// For each line of the PTX: the line of the source, the instructions that warps issued, and
-    /// the number of active lanes in them.
+    /// For each line of the PTX: the line of the source, the number of instructions that warps
+    /// issued, and the number of active lanes in these instructions.
     pub ptx: BTreeMap<u32, (u32, u64, u64)>,
     /// The frames of the first block of the first launch.
     pub frames: Vec<Frame>,
@@ -53,7 +53,7 @@ pub struct Launch {
     pub block: u32,
     /// Bytes of dynamic shared memory per block.
     pub shared: u32,
-    /// The number of elements that it adds.
+    /// The number of elements that the launch adds.
     pub n: u64,
     /// The counts of this launch.
     pub counts: Named,
@@ -64,9 +64,9 @@ pub struct Launch {
 pub struct Found {
     /// The class of fault.
     pub fault: &'static str,
-    /// The fault and its cure.
+    /// The fault and its remedy.
     pub sentence: String,
-    /// The place of the fault, and its number of occurrences.
+    /// The location of the fault, and its number of occurrences.
     pub details: String,
     /// Lines of the source.
     pub lines: Vec<u32>,
@@ -75,12 +75,12 @@ pub struct Found {
 }
 
 impl Answer {
-    /// Returns an answer without a result, with the reason.
+    /// Returns an answer that has no result and gives the reason.
     pub fn refused(why: impl ToString) -> Answer {
         Answer { stopped: Some(why.to_string()), ..Answer::default() }
     }
 
-    /// Adds the launches of a plan, without counts.
+    /// Adds the launches of a plan to the answer, without counts.
     pub(crate) fn plan(&mut self, plan: &Plan) {
         let launch = |launch: &common::plan::Launch| Launch {
             grid: launch.grid,
@@ -92,7 +92,7 @@ impl Answer {
         self.launches = plan.launches.iter().map(launch).collect();
     }
 
-    /// Adds the counts, which are incomplete after a trap.
+    /// Adds the counts to the answer; after a trap, they are incomplete.
     pub(crate) fn counts(&mut self, counters: &Counters) {
         self.total = counters.total.fields().collect();
         for (launch, counted) in self.launches.iter_mut().zip(&counters.launches) {

@@ -11,7 +11,7 @@ thread_local! {
 
 // SAFETY: no other crate exports these three names.
 
-/// Returns the buffer for a question of this many bytes.
+/// Returns the buffer for a question with the given number of bytes.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn room(bytes: usize) -> *mut u8 {
     TEXT.with_borrow_mut(|text| {

@@ -1,7 +1,9 @@
-//! Makes the frames of a stepper: the work of a block from one barrier (or shuffle) to the next.
+//! Makes the frames of a stepper; a frame is the work of a block from one barrier (or shuffle) to
+//! the next.
 //!
 //! The interpreter's trace has an event for each warp and instruction. Neighbouring warps nearly
-//! always do the same at a constant distance in memory, so a frame stores groups of warps. A whole
+//! always execute the same instructions on addresses that are a constant distance apart, so a frame
+//! stores groups of warps. A whole
 //! trace then takes a few kilobytes, which a page can contain.
 
 use std::{collections::BTreeMap, ops::Range};
@@ -9,7 +11,7 @@ use std::{collections::BTreeMap, ops::Range};
 use serde::{Deserialize, Serialize};
 use simt::observe::{Trace, TraceEvent as Event, TraceRound};
 
-/// The frames of a step, by threads per block.
+/// The frames of a step, keyed by the number of threads per block.
 pub type Frames = BTreeMap<u32, Vec<Frame>>;
 
 /// The events between two barriers.
@@ -19,11 +21,11 @@ pub struct Frame {
     pub name: String,
     /// The barrier at the end of the frame: `block`, `cluster`, `warp` or empty.
     pub end: String,
-    /// Groups of neighbouring warps that do the same.
+    /// Groups of neighbouring warps that execute the same instructions.
     pub groups: Vec<Group>,
 }
 
-/// Neighbouring warps that do the same.
+/// Neighbouring warps that execute the same instructions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// The first warp.
@@ -40,20 +42,21 @@ pub struct Op {
     /// `ld`, `st` or `at` for shared memory; `gld`, `gst` or `gat` for global memory; `shfl` and
     /// others.
     pub what: String,
-    /// The mask of the lanes that take part.
+    /// The mask of the participating lanes.
     pub mask: u32,
     /// The line of `kernel.cu`.
     pub line: u32,
-    /// The number of wavefronts; for global memory, of sectors; for a shuffle, the distance.
+    /// For shared memory, the number of wavefronts; for global memory, the number of sectors; for a
+    /// shuffle, the distance.
     pub cost: u32,
     /// The number of wavefronts beyond the minimum.
     pub conflicts: u32,
     /// The shared word of lane 0 of the first warp, even if that lane is idle. For a load of the
     /// input, the index of the element.
     pub base: i64,
-    /// The distance from lane to lane in words.
+    /// The distance between neighbouring lanes, in words.
     pub stride: i64,
-    /// The distance from warp to warp in words.
+    /// The distance between neighbouring warps, in words.
     pub step: i64,
     /// Whether the instruction loads elements of the input.
     #[serde(default, skip_serializing_if = "is_not")]
@@ -61,7 +64,7 @@ pub struct Op {
     /// The number of consecutive words per lane.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub wide: u32,
-    /// The words of the lanes that take part, if their strides differ.
+    /// The words that the participating lanes access, if their strides differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<i64>,
 }
@@ -133,7 +136,7 @@ impl Frame {
     }
 }
 
-/// Returns the frames of the first block of the first launch; `ptx` is the PTX of the kernel.
+/// Returns the frames of the first block in the first launch; `ptx` is the PTX of the kernel.
 pub fn of_trace(trace: &Trace, ptx: &str, input: &Input) -> Vec<Frame> {
     let Some(block) = trace.blocks.iter().find(|b| b.launch == 0 && b.block == 0) else {
         return Vec::new();
@@ -184,7 +187,8 @@ pub fn of_trace(trace: &Trace, ptx: &str, input: &Input) -> Vec<Frame> {
     frames
 }
 
-/// Numbers the frames with this name, if there are several: they are the iterations of a loop.
+/// Numbers the frames with this name, if there are several, because these are the iterations of a
+/// loop.
 fn number(frames: &mut [Frame], name: &str) {
     if frames.iter().filter(|frame| frame.name == name).count() > 1 {
         let turns = frames.iter_mut().filter(|frame| frame.name == name);
@@ -211,7 +215,7 @@ fn parts(events: &[Event], input: &Input) -> Vec<BTreeMap<u32, Vec<Event>>> {
         if loads(event) && last.is_some_and(|last| event.ptx_line <= last.ptx_line) {
             *part += 1;
         }
-        // A repetition of the same event is polling.
+        // A repetition of the same event counts as polling.
         if so_far(*part).and_then(|events| events.last()) == Some(event) {
             continue;
         }
@@ -298,7 +302,7 @@ fn distance(ptx: &[&str], line: usize) -> u32 {
     set.and_then(|value| value.trim().trim_end_matches(';').parse().ok()).unwrap_or(0)
 }
 
-/// Groups neighbouring warps that do the same at a constant distance in words.
+/// Groups neighbouring warps that execute the same instructions on words at a constant distance.
 fn groups(warps: BTreeMap<u32, Vec<Op>>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (warp, ops) in warps {
@@ -440,7 +444,8 @@ mod tests {
         assert_eq!(names, ["Load 1", "Load 2", "Load 3"]);
         let op = &frames[2].groups[0].ops[0];
         assert_eq!((op.input, op.base, op.stride, op.wide), (true, 256, 1, 1));
-        // Without an input range, repeated loads count as polling: one frame, and one load.
+        // Without an input range, repeated loads count as polling, so they form one frame with one
+        // load.
         let waits = vec![turn(0), turn(0), turn(0)];
         let frames = of_trace(&trace(vec![waits]), "", &Input::default());
         assert_eq!((frames.len(), frames[0].groups[0].ops.len()), (1, 1));

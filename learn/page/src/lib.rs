@@ -3,7 +3,7 @@
 //! A page sends a kernel's PTX, the step that launches it, the number of elements, and the threads
 //! per block. [`ask`] plans, runs, verifies and counts the launches with the same functions as
 //! every program of the workspace, and makes the frames that a figure shows. `cargo x wasm` builds
-//! a WebAssembly module from it; its three exports are in `export`.
+//! a WebAssembly module from this crate; the module's three exports are in `export`.
 
 mod answer;
 #[cfg(target_family = "wasm")]

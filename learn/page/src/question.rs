@@ -16,12 +16,12 @@ pub struct Question {
     pub source: String,
     /// The number of elements.
     pub n: u64,
-    /// The element type, as `--type` takes it.
+    /// The element type, in the form that `--type` accepts.
     pub r#type: String,
     /// Threads per block; the default is the step's own.
     #[serde(default)]
     pub threads: Option<u32>,
-    /// The schedule, as `--schedule` takes it.
+    /// The schedule, in the form that `--schedule` accepts.
     #[serde(default)]
     pub schedule: Option<String>,
     /// The number of multiprocessors; the default is that of an H200.
@@ -33,16 +33,17 @@ pub struct Question {
     /// Whether to return the frames of the first block.
     #[serde(default)]
     pub frames: bool,
-    /// Warp instructions that a launch may execute.
+    /// The maximum number of warp instructions that a launch may execute.
     #[serde(default)]
     pub budget: Option<u64>,
 }
 
-/// The default limit on the warp instructions of a launch, which take a fifth of a second in a
-/// page.
+/// The default limit on the warp instructions of a launch; executing this many takes a fifth of a
+/// second in a page.
 const BUDGET: u64 = 1 << 22;
 
-/// Limit on the number of elements, so that counting takes less than a second, even on a phone.
+/// The limit on the number of elements, chosen so that counting takes less than a second, even on a
+/// phone.
 pub(crate) const MOST: u64 = 1 << 20;
 
 /// The input and the seed that a program uses by default.

@@ -1,4 +1,4 @@
-//! Answers a question: plans, runs, verifies and counts a kernel as every program does.
+//! Answers a question: plans, runs, verifies and counts a kernel in the same way as every program.
 
 use common::{
     Element, Result,
@@ -24,7 +24,7 @@ pub fn run(question: &Question) -> Answer {
     answer
 }
 
-/// Fills in the answer. After an error, it keeps the results from before.
+/// Fills in the answer. After an error, the answer keeps the results that were obtained before it.
 fn tried(question: &Question, answer: &mut Answer) -> Result<()> {
     let mut gpu = simt::Arch::default();
     gpu.sms = question.sms.unwrap_or(gpu.sms).clamp(1, 1024);

@@ -104,7 +104,7 @@ fn an_error_in_the_ptx_has_its_line() {
     let answer = page::run(&Question { ptx, ..good.clone() });
     assert!(answer.stopped.as_ref().unwrap().contains("bar.sink"), "{:?}", answer.stopped);
     assert_eq!(answer.stopped_at.map(|(ptx, _)| ptx), Some(line));
-    // PTX that is cut at any place is refused or runs, but never causes a panic.
+    // PTX that is truncated at any place is refused or runs, but never causes a panic.
     for end in (0..good.ptx.len()).step_by(97).filter(|end| good.ptx.is_char_boundary(*end)) {
         page::run(&Question { ptx: good.ptx[..end].to_owned(), ..good.clone() });
     }

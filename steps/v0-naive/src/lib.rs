@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "a sum on one core: thousands of threads add, and each block has its own tree",
+    cures: "the limits of one core: now thousands of threads add, with one tree per block",
     costs: "'%' is slow, and in every warp, most lanes have nothing to add",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
@@ -17,7 +17,7 @@ pub static STEP: Step = Step {
     plan,
     variants: &[Step {
         name: "v0-naive/and",
-        cures: "the cost of '%': the same lanes add, selected by '&'",
+        cures: "the cost of '%': '&' now selects the same lanes",
         costs: "in every warp, most lanes have nothing to add",
         kernel: common::kernel!("variants/and"),
         blocks: &[64, 128, 256, 512, 1024],

@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "the test with '%': the lanes that add are neighbours, and whole warps work or are idle",
+    cures: "the test with '%': the lanes that add are now neighbours, and whole warps work or are idle",
     costs: "a warp's lanes stride over shared memory, so several lanes access the same bank",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],

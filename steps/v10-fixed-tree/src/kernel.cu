@@ -1,9 +1,9 @@
 // The length alone determines equal chunks: the bits do not depend on which block adds a chunk.
-// Still costs: at the end, a fence, a ticket and the partial sums, one after another.
+// Still costs: at the end, a fence, a ticket and reads of the partial sums, one after another.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
 
-// Returns a thread's sum over chunk c of `size` vectors; the last one has n % Width more elements.
+// Returns a thread's sum over chunk c of `size` vectors; the last chunk has n % Width more elements.
 __device__ Element add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
@@ -23,7 +23,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
     return sum;
 }
 
-// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
+// Reduce: each warp combines its values; then the first warp combines the warps' sums in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[Block / 32];

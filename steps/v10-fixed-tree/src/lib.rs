@@ -8,8 +8,8 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "bits that depend on the GPU: the length alone determines equal chunks",
-    costs: "at the end, a fence, a ticket and the partial sums, one after another",
+    cures: "bits that depend on the GPU: the length alone now determines the chunks",
+    costs: "at the end, a fence, a ticket and reads of the partial sums, one after another",
     kernel: common::kernel!(),
     blocks: &[512],
     aligned: 16,

@@ -9,19 +9,19 @@ use common::{
 pub(crate) static ALL: [Step; 3] = [
     Step {
         name: "v10-fixed-tree/kahan",
-        cures: "rounding errors: each addition first restores the part that the previous one rounded off",
+        cures: "rounding errors: each addition now first restores the part that the previous one rounded off",
         kernel: common::kernel!("variants/kahan"),
         ..VARIANT
     },
     Step {
         name: "v10-fixed-tree/neumaier",
-        cures: "rounding errors: the exact error of each addition is added to a second sum",
+        cures: "rounding errors: the exact error of each addition is now added to a second sum",
         kernel: common::kernel!("variants/neumaier"),
         ..VARIANT
     },
     Step {
         name: "v10-fixed-tree/f64",
-        cures: "rounding errors: f32 elements are added as f64",
+        cures: "rounding errors: f32 elements are now added as f64",
         kernel: common::kernel!("variants/f64"),
         ..VARIANT
     },

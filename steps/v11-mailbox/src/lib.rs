@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "the fence and the ticket: a partial sum and its flag are one store, which the last block polls for",
+    cures: "the fence and the ticket: one store now writes a partial sum and its flag",
     costs: "registers for every byte in flight",
     kernel: common::kernel!(),
     blocks: &[512],

@@ -10,13 +10,13 @@ use common::{
 pub(crate) static ALL: [Step; 4] = [
     Step {
         name: "v11-mailbox/no-allocate",
-        cures: "lines that stay in L1 but are not read again: the loads do not allocate any",
+        cures: "lines that stay in L1 but are not read again: the loads now allocate none",
         kernel: common::kernel!("variants/no-allocate"),
         ..VARIANT
     },
     Step {
         name: "v11-mailbox/large-block",
-        cures: "two blocks on a multiprocessor: one block of 1024 threads replaces them",
+        cures: "two blocks on a multiprocessor: one block of 1024 threads now replaces them",
         kernel: common::kernel!("variants/large-block"),
         blocks: &[1024],
         plan: large,
@@ -24,13 +24,13 @@ pub(crate) static ALL: [Step; 4] = [
     },
     Step {
         name: "v11-mailbox/unrolled",
-        cures: "a pause between two iterations: the next loads start during the additions",
+        cures: "a pause between two iterations: the next loads now start during the additions",
         kernel: common::kernel!("variants/unrolled"),
         ..VARIANT
     },
     Step {
         name: "v11-mailbox/relaxed",
-        cures: "an atomic operation for every poll of a slot: relaxed loads poll, and a store clears the flag",
+        cures: "an atomic operation for every poll: relaxed loads now poll, and a store clears the flag",
         kernel: common::kernel!("variants/relaxed"),
         ..VARIANT
     },

@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "registers for bytes in flight: bulk copies fill a ring in shared memory, and threads only add",
+    cures: "registers for bytes in flight: bulk copies now fill a ring in shared memory, and threads only add",
     costs: "DRAM refresh and, for small sums, the launch; no kernel avoids these costs",
     kernel: common::kernel!("kernel", "bulk.cuh"),
     blocks: &[512],

@@ -6,25 +6,25 @@ use common::Step;
 pub(crate) static ALL: [Step; 4] = [
     Step {
         name: "v12-bulk-copy/refill-after",
-        cures: "nothing: a stage is refilled right after its additions",
+        cures: "nothing: this variant refills a stage right after its additions",
         kernel: common::kernel!("variants/refill-after", "bulk.cuh"),
         ..VARIANT
     },
     Step {
         name: "v12-bulk-copy/unaligned",
-        cures: "nothing: the ring is aligned to only 16 bytes, and the copies are slower",
+        cures: "nothing: with a ring aligned to only 16 bytes, the copies are slower",
         kernel: common::kernel!("variants/unaligned", "bulk.cuh"),
         ..VARIANT
     },
     Step {
         name: "v12-bulk-copy/small-stages",
-        cures: "a long wait for the first stage: there are six stages of 16 KiB",
+        cures: "a long wait for the first stage: there are now six stages of 16 KiB",
         kernel: common::kernel!("variants/small-stages", "bulk.cuh"),
         ..VARIANT
     },
     Step {
         name: "v12-bulk-copy/evict-first",
-        cures: "lines that stay in L2 but are not read again: the copies have a hint that evicts them first",
+        cures: "lines that stay in L2 but are not read again: a hint now evicts these lines first",
         kernel: common::kernel!("variants/evict-first", "bulk.cuh"),
         ..VARIANT
     },

@@ -9,7 +9,7 @@ template <class T> struct Of : Layout<16, 512, 16, 10> {}; // For floats, the un
 template <> struct Of<double> : Layout<66, 32, 32, 68> {}; // The unit is 2^-1074.
 template <> struct Of<int> : Layout<1, 512, 32, 3> {};
 typedef Of<Element> My;
-// A bin in a column has two words, which form a double. For doubles, it has four words.
+// A bin in a column has two words, which form a double. A bin of doubles has four words.
 const unsigned int Cells = My::bins * My::columns * (sizeof(Element) == 8 ? 4 : 2);
 extern __shared__ unsigned int cells[];
 
@@ -27,13 +27,13 @@ __device__ void increase(unsigned int place, double x)
     low[High] = __double2hiint(sum);
 }
 
-// Bin b has exponents 16b to 16b + 15. They span 24 + 15 of a double's 53 bits: 2^14 additions fit.
+// Bin b has exponents 16b to 16b + 15, which need 24 + 15 of a double's 53 bits: 2^14 additions fit.
 __device__ void bin(float x) { increase((__float_as_uint(x) >> 27 & 15) * 512 + threadIdx.x, x); }
 
 // An element spans 32 bits, and a double has 53: a bin can add 2^21 elements.
 __device__ void bin(int x) { increase(threadIdx.x, x); }
 
-// Doubles do not fit in bins: they are added to integer digits, a set per sign, which warps share.
+// Doubles do not fit in bins: they are added to integer digits, one set per sign, which warps share.
 __device__ void bin(double x)
 {
     long long bits = __double_as_longlong(x);
@@ -62,7 +62,7 @@ __device__ long long take(unsigned int b, unsigned int column)
     return sum * __hiloint2double((1023 + 150 - 16 * b) << 20, 0); // Multiplies by a power of two.
 }
 
-// Adds a multiple of bin b's unit to the digits. Each grows by less than 2^48, so 2^15 calls fit.
+// Adds a multiple of bin b's unit to the digits. Each digit grows by less than 2^48: 2^15 calls fit.
 __device__ void deposit(Digits* digits, unsigned int b, long long sum)
 {
     unsigned int place = b * My::bits, shift = place % 32;
@@ -90,14 +90,14 @@ __device__ Element rounded(Digits* digits)
     int top = count - 1;
     while (top >= 0 && digits[top] == 0) top--;
     if (top < 0) return 0;
-    // `high` has the top 64 bits; `rest` is nonzero if a lower bit is set; `at` is the top place.
+    // `high` has the top 64 bits; `rest` is nonzero if a lower bit is set; `at` is the top bit's position.
     int zeros = __clz((unsigned int)digits[top]), at = 32 * top + 31 - zeros;
     Digits high = digits[top] << 32 | (top > 0 ? digits[top - 1] : 0), rest = top > 1 ? digits[top - 2] : 0;
     if (zeros > 0) high = high << zeros | rest >> (32 - zeros);
     rest = (unsigned int)(rest << zeros);
     for (int k = 0; k < top - 2; k++) rest |= digits[k];
     const bool wide = sizeof(Element) == 8;
-    // `last` is the position of the result's last bit, for a float at least 1 (2^-149).
+    // `last` is the position of the result's last bit; for a float, it is at least 1 (2^-149).
     int precision = wide ? 53 : 24, last = max(at + 1 - precision, wide ? 0 : 1), drop = 63 - at + last;
     Digits kept = drop < 64 ? high >> drop : 0, half = drop > 0 ? high << (64 - drop) : 0;
     kept += half > 1ull << 63 || (half == 1ull << 63 && (rest > 0 || kept & 1));

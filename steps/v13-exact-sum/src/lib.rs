@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "rounding: each thread has a bin for every 16 exponents, and the sum of all bins is rounded once",
+    cures: "rounding: each thread now has a bin for every 16 exponents, and the bins' sum is rounded once",
     costs: "for every element, two words of shared memory are read and written",
     kernel: common::kernel!("kernel", "exact.cuh"),
     blocks: &[512],
@@ -21,8 +21,8 @@ pub static STEP: Step = Step {
 mod variants;
 
 /// The maximum number of vectors in a chunk. A thread adds at most 2^14 floats to its bins before
-/// it empties them, and 2^14 is the number of floats that a bin can add without rounding. See `bin`
-/// in `exact.cuh`.
+/// it empties them, because a bin can add that many floats without rounding. See `bin` in
+/// `exact.cuh`.
 const LONGEST: u64 = 512 * (1 << 14) / 4 - 512;
 
 /// Makes a plan like v10's, with chunks that are short enough for the bins, and one sum instead of

@@ -6,13 +6,13 @@ use common::Step;
 pub(crate) static ALL: [Step; 2] = [
     Step {
         name: "v13-exact-sum/words-together",
-        cures: "nothing: the two words of a bin are neighbours, which causes bank conflicts if exponents differ",
+        cures: "nothing: the two words of a bin are neighbours, so one 8-byte instruction accesses both",
         kernel: common::kernel!("variants/words-together", "exact.cuh"),
         ..VARIANT
     },
     Step {
         name: "v13-exact-sum/registers-first",
-        cures: "shared memory for most elements: an element goes to a bin only if adding it to a register would round",
+        cures: "shared memory for most elements: now only elements whose addition would round go to a bin",
         kernel: common::kernel!("variants/registers-first", "exact.cuh"),
         ..VARIANT
     },

@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "bank conflicts: neighbouring lanes use neighbouring banks",
+    cures: "bank conflicts: neighbouring lanes now use neighbouring banks",
     costs: "half of the threads load one element and then never add anything",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],

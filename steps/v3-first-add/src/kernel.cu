@@ -1,4 +1,4 @@
-// Every thread loads two elements and adds them at once: half as many blocks, and no idle half.
+// Every thread loads two elements and adds them at once, so half as many blocks suffice.
 // Still costs: in the last six rounds, one warp works while all others wait at barriers.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "the idle half: every thread loads two elements and adds them at once",
+    cures: "the idle half of the threads: every thread now loads two elements and adds them at once",
     costs: "in the last six rounds, one warp works while all others wait at barriers",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
@@ -18,7 +18,7 @@ pub static STEP: Step = Step {
     variants: &[],
 };
 
-/// Plans two elements per thread: half as many blocks, also in the second phase.
+/// Plans two elements per thread, which halves the number of blocks in both phases.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

@@ -8,8 +8,8 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "the barriers of the last rounds: one warp works alone, and its six rounds are unrolled",
-    costs: "the rounds before that are a loop, with a test, a halving and a jump in each round",
+    cures: "the barriers of the last rounds: one warp now works alone, and its six rounds are unrolled",
+    costs: "the earlier rounds are a loop, with a test, a halving and a jump in each round",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -18,7 +18,7 @@ pub static STEP: Step = Step {
     variants: &[],
 };
 
-/// Plans two elements per thread: half as many blocks, also in the second phase.
+/// Plans two elements per thread, which halves the number of blocks in both phases.
 fn plan(problem: &Problem) -> Plan {
     let threads = problem.threads();
     Plan::until_one(

@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "the loop: the block size is a template parameter, so every round is unrolled",
+    cures: "the loop over the rounds: the block size is now a template parameter, so every round is unrolled",
     costs: "the last six rounds use shared memory, although all their data is in one warp",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],

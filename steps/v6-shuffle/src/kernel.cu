@@ -1,4 +1,4 @@
-// The lanes of a warp pass on their sums by shuffles; shared memory holds one value per warp.
+// The lanes of a warp exchange their sums by shuffles; shared memory holds one value per warp.
 // Still costs: a block loads only once, so further loads start only when another block starts.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)

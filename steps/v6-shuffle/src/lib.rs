@@ -1,4 +1,4 @@
-//! In v6, the lanes of a warp pass on their sums by shuffles.
+//! In v6, the lanes of a warp exchange their sums by shuffles.
 
 use common::{
     Step,
@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "shared memory inside a warp: lanes pass on their sums by shuffles",
+    cures: "shared memory inside a warp: lanes now exchange their sums by shuffles",
     costs: "a block loads only once, so further loads start only when another block starts",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],

@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "blocks that load only once: the grid just fills the GPU, and its threads loop over the input",
+    cures: "blocks that load only once: the grid now just fills the GPU, and its threads loop over the input",
     costs: "too few bytes in flight; two 4-byte loads per thread leave a wide memory bus idle",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],

@@ -8,8 +8,8 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "too few bytes in flight: each thread issues eight loads of 16 bytes before the first addition",
-    costs: "a second launch for the partial sums, a large part of the time at medium sizes",
+    cures: "too few bytes in flight: each thread now issues eight loads of 16 bytes before the first addition",
+    costs: "a second launch for the partial sums, which takes much of the time at medium sizes",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 16,
@@ -42,8 +42,8 @@ fn grid_stride(problem: &Problem, loads: u64) -> Plan {
             tile: loads * threads * width,
             width,
             shared: threads / 32 * problem.element.size(),
-            // Counts the vectors one by one, then the elements of a vector, a warp, and the block's
-            // warps.
+            // Counts consecutive additions: one for each vector, then those of the elements in a
+            // vector, the lanes of a warp, and the warps of the block.
             turn: loads as u32,
             tree: width as u32 + 5 + 5,
         },

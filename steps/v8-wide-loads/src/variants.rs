@@ -5,7 +5,7 @@ use common::{
     plan::{Plan, Problem},
 };
 
-/// All variants, which have only blocks of 256 threads.
+/// All variants, which support only blocks of 256 threads.
 pub(crate) static ALL: [Step; 5] = [
     Step {
         name: "v8-wide-loads/one-word",
@@ -36,7 +36,7 @@ pub(crate) static ALL: [Step; 5] = [
     },
     Step {
         name: "v8-wide-loads/dependent-launch",
-        cures: "the gap between two launches: the second starts before the first has ended",
+        cures: "the gap between two launches: the second now starts before the first has ended",
         kernel: common::kernel!("variants/dependent-launch"),
         plan: dependent,
         ..VARIANT

@@ -8,7 +8,7 @@ use common::{
 /// The step.
 pub static STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
-    cures: "the second launch: the block that finishes last adds all partial sums",
+    cures: "the second launch: the block that finishes last now adds all partial sums",
     costs: "the bits depend on the grid, because another GPU adds in another order",
     kernel: common::kernel!(),
     blocks: &[64, 128, 256, 512, 1024],
@@ -37,8 +37,8 @@ fn plan(problem: &Problem) -> Plan {
             tile: LOADS * threads * width,
             width,
             shared: threads / 32 * problem.element.size(),
-            // Counts the vectors one by one, then the elements of a vector, a warp, and the block's
-            // warps.
+            // Counts consecutive additions: one for each vector, then those of the elements in a
+            // vector, the lanes of a warp, and the warps of the block.
             turn: LOADS as u32,
             tree: width as u32 + 5 + 5,
         },

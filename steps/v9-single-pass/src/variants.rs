@@ -5,31 +5,31 @@ use common::{
     plan::{Arg, Buffer, Holds, Launch, Plan, Problem, Stage},
 };
 
-/// All variants, which have only blocks of 256 threads.
+/// All variants, which support only blocks of 256 threads.
 pub(crate) static ALL: [Step; 4] = [
     Step {
         name: "v9-single-pass/acquire-release",
-        cures: "two fences that are stronger than needed: taking the ticket acquires and releases",
+        cures: "two needlessly strong fences: taking the ticket now acquires and releases",
         kernel: common::kernel!("variants/acquire-release"),
         ..VARIANT
     },
     Step {
         name: "v9-single-pass/atomic-block",
-        cures: "partial sums and tickets: each block adds its sum to the result with one atomic operation",
+        cures: "partial sums and tickets: each block now adds its sum by one atomic operation",
         kernel: common::kernel!("variants/atomic-block"),
         plan: |problem| atomic(problem, 1),
         ..VARIANT
     },
     Step {
         name: "v9-single-pass/atomic-warp",
-        cures: "shared memory and barriers: each warp adds its sum to the result with one atomic operation",
+        cures: "shared memory and barriers: each warp now adds its sum by one atomic operation",
         kernel: common::kernel!("variants/atomic-warp"),
         plan: |problem| atomic(problem, problem.block.threads() / 32),
         ..VARIANT
     },
     Step {
         name: "v9-single-pass/grid-barrier",
-        cures: "the ticket: all blocks wait for each other, and then block 0 adds the partial sums",
+        cures: "the ticket: all blocks now wait for each other, and then block 0 adds the partial sums",
         kernel: common::kernel!("variants/grid-barrier"),
         ..VARIANT
     },

@@ -207,7 +207,7 @@ fn lines(out: &mut impl Write, sums: [f64; 4], exact: [f64; 4]) -> std::io::Resu
         let error = (sum - exact).abs();
         writeln!(out, "  sum {entry}     {sum:<16} exactly {exact:<22} off by {error:.1e}")?;
     }
-    writeln!(out, "  verified  all four, and every partial sum")
+    writeln!(out, "  verified  all four sums, and every partial sum")
 }
 
 fn measured(asked: &Measure) -> Result<(), cli::Stop> {

@@ -66,7 +66,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened> {
         return wrong("is a folder: name a file that `matrix-sum generate` wrote".into());
     }
     if !facts.is_file() {
-        return wrong("is not a regular file: copy it into one".into());
+        return wrong("is not a regular file: copy its contents to a regular file".into());
     }
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
@@ -81,7 +81,7 @@ pub fn read(path: &Path) -> Result<Matrices> {
     rest(&name, &mut file, length, (order, count))
 }
 
-/// Returns the error for a file of which all or a part cannot be read.
+/// Returns the error for a file that cannot be read, in whole or in part.
 fn failed(name: &str, length: u64, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::UnexpectedEof => Error::Usage(format!(
@@ -165,7 +165,8 @@ impl Opened {
     pub(crate) fn piece(&mut self, range: Range<u64>, into: &mut [u8]) -> Result<()> {
         let matrices = range.end - range.start;
         let (order, count, length) = (self.order, self.count, self.length);
-        // Read one range of bytes in row-major order, or one for each entry in column-major order.
+        // Reads one range of bytes in row-major order, or one range for each entry in column-major
+        // order.
         let (runs, bytes) = match order {
             Order::Row => (vec![range.start * MATRIX], matrices * MATRIX),
             Order::Column => {
@@ -269,7 +270,8 @@ fn write(path: &Path, order: Order, count: u64, seed: u64) -> io::Result<()> {
     file.into_inner()?.sync_all()
 }
 
-/// Reserves a file's bytes on the disk, so that a full disk is an error before minutes of writing.
+/// Reserves a file's bytes on the disk, so that a full disk causes an error at once, not after
+/// minutes of writing.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     use rustix::{

@@ -18,7 +18,7 @@ use common::{
 /// The study: seven versions, each in both orders.
 pub static STUDY: Study = Study {
     name: env!("CARGO_PKG_NAME"),
-    about: "Many 2 x 2 matrices added to one, four sums, in row-major and column-major order",
+    about: "The sum of many 2 x 2 matrices, in row-major and column-major order",
     sizes: "2^14,2^20",
     up_to: 0,
     ways: &[
@@ -63,35 +63,35 @@ const NAIVE: Way = Way {
 };
 
 const COMPRESSED: Way = Way {
-    cures: "divergence: the first threads add, and whole warps become idle",
+    cures: "divergence: the first threads now add, and whole warps become idle",
     costs: "bank conflicts: active lanes access matrices 2, 4, 8, … apart",
     kernel: kernel!("compressed", "matrix.cuh"),
     ..NAIVE
 };
 
 const BANKS: Way = Way {
-    cures: "bank conflicts between rounds: the upper half is added to the lower half",
+    cures: "bank conflicts between rounds: the upper half is now added to the lower half",
     costs: "half of the threads load a matrix and then never add one",
     kernel: kernel!("banks", "matrix.cuh"),
     ..NAIVE
 };
 
 const FIRST: Way = Way {
-    cures: "threads that only load: the first round happens while loading",
+    cures: "threads that only load: the first round now happens while loading",
     costs: "a loop with a barrier per round, although the last rounds need only one warp",
     kernel: kernel!("first", "matrix.cuh"),
     ..NAIVE
 };
 
 const UNROLLED: Way = Way {
-    cures: "the loop: every round is unrolled, and the last six need no block barrier",
+    cures: "the loop: every round is now unrolled, and the last six need no block barrier",
     costs: "a load fetches one entry, and every round goes through shared memory",
     kernel: kernel!("unrolled", "matrix.cuh"),
     ..NAIVE
 };
 
 const WIDE: Way = Way {
-    cures: "narrow loads: each thread adds vectors of 16 bytes in registers, with eight in flight",
+    cures: "narrow loads: each thread now adds vectors of 16 bytes in registers, with eight in flight",
     costs: "a second launch, and chunks that depend on the GPU",
     kernel: kernel!("wide", "matrix.cuh", "vectors.cuh"),
     blocks: &[512],
@@ -100,8 +100,8 @@ const WIDE: Way = Way {
 };
 
 const ONE_PASS: Way = Way {
-    cures: "the second launch, and sums that depend on the GPU: chunks depend on the length alone",
-    costs: "at the end, a fence, a ticket and the partial sums, each waiting for the one before",
+    cures: "the second launch, and sums that depend on the GPU: the chunks now depend on the length alone",
+    costs: "at the end, a fence, a ticket and reads of the partial sums, one after another",
     kernel: kernel!("one-pass", "matrix.cuh", "vectors.cuh"),
     fixed_order: true,
     ..WIDE

@@ -1,4 +1,4 @@
-//! Adds many 2 × 2 matrices to one: `cargo run -p matrix-sum`.
+//! Sums many 2 × 2 matrices: `cargo run -p matrix-sum`.
 
 fn main() -> std::process::ExitCode {
     matrix_sum::command::run()

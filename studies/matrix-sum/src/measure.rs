@@ -1,4 +1,5 @@
-//! Measures files and the CPU: `matrix-sum measure`, whose folder the book reads.
+//! Times the sums of files, and compares the CPU with the GPU: `matrix-sum measure`, which writes a
+//! folder that the book reads.
 
 use std::{
     fs::{self, File},
@@ -40,7 +41,7 @@ enum Pass {
 const PASSES: [(&str, Pass); 3] =
     [("copy", Pass::Copy), ("both", Pass::Both), ("file", Pass::File)];
 
-/// Measures each file, and the number of matrices from which on the device is faster. Writes the
+/// Measures each file, and the number of matrices above which the device is faster. Writes the
 /// samples to a folder.
 pub fn run(device: &Device, files: &[&Path], bytes: u64, rounds: u32, out: &Path) -> Result<()> {
     let cuda = device.gpu()?;
@@ -79,7 +80,7 @@ fn passes(
     let total = |entry: usize| right.iter().map(|sums| f64::from(sums[entry])).sum::<f64>();
     if (0..4).any(|entry| total(entry).to_bits() != first.sums[entry].to_bits()) {
         return Err(Error::Wrong(format!(
-            "{}: the sums changed when it was added again",
+            "{}: the sums changed when the file was added again",
             path.display()
         )));
     }
@@ -109,7 +110,7 @@ fn passes(
 
 fn pass(streamed: &mut Streamed<'_>, feed: &mut Feed<'_>, which: Pass) -> Result<Vec<Span>> {
     if which == Pass::Both {
-        // Start with the pieces in the two buffers, whose sums are known.
+        // The measurement starts with the pieces in the two buffers, whose sums are known.
         feed.start()?;
         for piece in 0..streamed.pieces().min(2) {
             let (range, bytes) = (streamed.range(piece), streamed.bytes(piece));
@@ -141,7 +142,7 @@ fn hold(streamed: &Streamed<'_>, which: Pass, right: &[[f32; 4]]) -> Result<()> 
         let whole = streamed.bytes(piece as u64) == streamed.bytes(of as u64);
         if whole && sums.map(f32::to_bits) != right[of].map(f32::to_bits) {
             return Err(Error::Wrong(format!(
-                "the sums of piece {piece} differ from its first sums"
+                "the sums of piece {piece} changed when the piece was added again"
             )));
         }
     }
@@ -207,7 +208,7 @@ fn takeover(
                             * f64::from(threshold::depth(cut.matrices).min(64));
                         if (0..4).any(|entry| off(entry).is_nan() || off(entry) > near) {
                             return Err(Error::Wrong(format!(
-                                "{name}: the sums are {sums:?}, expected {exact:?}"
+                                "{name}: the sums are {sums:?}, but the exact sums are {exact:?}"
                             )));
                         }
                         write(format!("{matrices},{name},{from},{},{round},{ns}", cut.matrices))

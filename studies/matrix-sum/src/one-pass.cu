@@ -1,5 +1,5 @@
 // One launch, over chunks that depend on the length alone, gives the same bits on every GPU.
-// Still costs: at the end, a fence, a ticket and the partial sums, each waiting for the one before.
+// Still costs: at the end, a fence, a ticket and reads of the partial sums, one after another.
 #include "matrix.cuh"
 #include "vectors.cuh"
 

@@ -1,6 +1,6 @@
 //! Plans the launches of each version.
 //!
-//! A plan ends in one number, so these plans have one stage more than a step's plan: the four sums
+//! Every plan produces a single number, so these plans have one stage more than a step's plan: the four sums
 //! are in a separate buffer, and the result is the sum of the four. The verdict checks all five
 //! numbers.
 
@@ -20,11 +20,11 @@ const TOTAL: Stage = Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 2 }
 /// The number of threads in a block that loads vectors.
 const WIDE: u32 = 512;
 
-/// The number of matrices of which a chunk's start is a multiple. With this number, the chunk of
-/// each plane begins at a cache line if the plane does.
+/// A chunk starts at a multiple of this number of matrices. This multiple makes each plane's chunk
+/// begin at a cache line if the plane does.
 const LINE: u64 = 32;
 
-/// A launch of a kernel with several blocks, each of which adds `tile` matrices to one matrix.
+/// A launch of a kernel with several blocks, each of which reduces `tile` matrices to one matrix.
 struct Level {
     n: u64,
     input: Buffer,
@@ -83,7 +83,7 @@ pub fn wide(problem: &Problem, order: Order, entry: &str) -> Plan {
     let mut plan = Plan { launches: Vec::new(), scratch: vec![Scratch::Partials(ENTRIES)] };
     let chunk = |n: u64, most: u64| matrices(n).div_ceil(most).next_multiple_of(LINE).max(LINE);
     let (mut n, mut input, mut tile) = (problem.n, Buffer::Input, chunk(problem.n, fill));
-    // A chunk with less than one vector per thread does not justify a block.
+    // A chunk with less than one vector per thread is too small for a block of its own.
     tile = tile.max(u64::from(WIDE));
     loop {
         let level = Level { n, input, tile, depth: depth(problem, order, tile) };
@@ -139,8 +139,9 @@ pub fn one_pass(problem: &Problem, order: Order, entry: &str) -> Plan {
     Plan { launches: vec![launch], scratch }
 }
 
-/// Returns the longest chain of additions in a chunk of this many matrices: a thread's vectors,
-/// their elements, the elements at both ends, the thread's warp, and the warps of the block.
+/// Returns the longest chain of additions in a chunk of this many matrices. The chain consists of
+/// the vectors of a thread, the elements in a vector, the elements at both ends, the lanes of a
+/// warp, and the warps of the block.
 fn depth(problem: &Problem, order: Order, tile: u64) -> u32 {
     let width = 16 / problem.element.size();
     let each = match order {

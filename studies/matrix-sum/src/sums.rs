@@ -27,8 +27,8 @@ pub enum Before {
     PreReduce,
 }
 
-/// The number of matrices of which the kernels of the old project need a multiple: the number of
-/// threads in their blocks.
+/// The kernels of the old project need a multiple of this number of matrices, which is the number
+/// of threads in their blocks.
 pub const WHOLE: u64 = 1024;
 
 /// The four sums, and their exact values.
@@ -85,7 +85,7 @@ pub fn sums(
         {
             if !Verdict::of(sum, &reference, depth).verified() {
                 return Err(Error::Wrong(format!(
-                    "entry {entry} is {sum} and should be {}: the CPU added {} matrices wrongly",
+                    "entry {entry} is {sum}, but should be {}: the CPU added {} matrices wrongly",
                     reference.float(),
                     cut.matrices
                 )));

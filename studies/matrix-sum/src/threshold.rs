@@ -42,8 +42,8 @@ impl Cut {
         all
     }
 
-    /// Returns the four sums. The device runs up to this cut, and the CPU adds the remaining
-    /// matrices. `values` are the elements, which are also in memory at the address.
+    /// Returns the four sums. The device runs up to this launch, and the CPU adds the remaining
+    /// matrices. `values` are the elements, which the memory at the address also holds.
     pub fn sums(
         &self,
         job: &Job<'_>,

@@ -1,5 +1,5 @@
 // Code for versions with vectorized loads: vectors of 16 bytes from a chunk of the matrices, and
-// the tree that combines the threads' four sums into the block's.
+// the tree that combines the four sums of each thread into four sums of the block.
 struct alignas(16) Vector { Element at[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Block = 512;
 
@@ -32,7 +32,7 @@ __device__ Vector add(const Element* in, unsigned long long begin, unsigned long
 // of the input.
 template <class Order> struct Matrices;
 
-// A matrix has one or two vectors. With two, a thread's vectors are all the same half of a matrix.
+// A matrix has one or two vectors. If there are two, a thread always adds the same half.
 template <> struct Matrices<Row> {
     static __device__ void add(Element* sums, const Element* in, unsigned long long n,
                                unsigned long long begin, unsigned long long end)
@@ -62,7 +62,7 @@ template <> struct Matrices<Column> {
     }
 };
 
-// Reduce: combine each warp's four sums by shuffles, then all warps' sums; thread 0 has the result.
+// Reduce: each warp combines its four sums; then the first warp combines all sums in thread 0.
 __device__ void tree(Element* sums)
 {
     __shared__ Element shared[Entries][Block / 32];

@@ -1,5 +1,5 @@
-//! Adds a file that is larger than the GPU memory it may use. The matrices are copied in pieces,
-//! each of them while the previous piece is added.
+//! Adds a file that is larger than the GPU memory that the program may use. The matrices are copied
+//! in pieces, each of them while the previous piece is added.
 
 use std::{ops::Range, path::Path, time::Instant};
 
@@ -23,7 +23,7 @@ use crate::{
 /// The number of bytes in a matrix.
 const MATRIX: u64 = 4 * ENTRIES;
 
-/// The number of matrices of which a piece's start is a multiple.
+/// A piece starts at a multiple of this number of matrices.
 const GRAIN: u64 = 32;
 
 /// The result for a file.
@@ -57,7 +57,7 @@ pub(crate) struct Streamed<'d> {
 }
 
 impl<'d> Streamed<'d> {
-    /// Divides a file so that two pieces use at most `bytes` bytes of the device.
+    /// Divides a file so that two pieces use at most `bytes` bytes of device memory.
     pub(crate) fn new(device: &'d Device, path: &Path, way: &str, bytes: u64) -> Result<Self> {
         let opened = file::open(path)?;
         let each = bytes / 2 / MATRIX / GRAIN * GRAIN;
@@ -139,7 +139,7 @@ impl<'d> Streamed<'d> {
             exact[entry] = reference.float();
             if !Verdict::of(sum, &reference, self.job(piece).plan().depth()).verified() {
                 return Err(Error::Wrong(format!(
-                    "{}: entry {entry} of piece {piece}, matrices {:?}, is {sum} and should be {}",
+                    "{}: entry {entry} of piece {piece}, matrices {:?}, is {sum}, but should be {}",
                     self.step.name,
                     self.range(piece),
                     exact[entry]

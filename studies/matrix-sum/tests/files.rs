@@ -213,13 +213,16 @@ fn a_pipe_is_neither_read_nor_replaced() {
     let pipe = folder("pipe").join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let said = refused(&["sum", "--device", "simt"], &pipe);
-    assert!(said.contains("FILE is not a regular file: copy it into one"), "{said}");
+    assert!(
+        said.contains("FILE is not a regular file: copy its contents to a regular file"),
+        "{said}"
+    );
     let said = refused(&["generate", "--matrices", "1"], &pipe);
     assert!(said.contains("FILE exists and is not a regular file: name another"), "{said}");
     assert!(!pipe.is_file(), "the pipe is still one");
 }
 
-/// A limit on the file size makes a write fail, as a full disk would.
+/// Like a full disk, a limit on the file size makes a write fail.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_no_half_file() {
@@ -291,7 +294,7 @@ fn the_table_rejects_other_blocks_and_names_the_kernels() {
     let said = unwrapped(&String::from_utf8(output.stderr).unwrap());
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("runs in blocks of 64 threads: they are made for 256 or 512 or 1024"),
+        said.contains("blocks of 64 threads: choose a supported size (256, 512, 1024), or omit"),
         "{said}"
     );
     let table = unwrapped(&String::from_utf8(run(&[]).stdout).unwrap());

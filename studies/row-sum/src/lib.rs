@@ -1,8 +1,9 @@
-//! A sum for each row, in many versions: those of a learner's notebook, and three improved ones.
+//! A sum for each row, in many versions: those of a learner's notebook, and three improved
+//! versions.
 //!
 //! The input consists of rows of [`ROW`] elements; the last row may be shorter. In each version, a
-//! block finally adds the rows' sums to one, so that a run has a single sum; the verdict checks the
-//! sum of each row. The `variants` are the same versions with shorter and longer rows.
+//! block finally adds up the rows' sums, so that a run has a single sum; the verdict checks the sum
+//! of each row. The `variants` are the same versions with shorter and longer rows.
 
 mod plan;
 
@@ -43,14 +44,14 @@ macro_rules! way {
             variants: &[
                 Step {
                     name: concat!($name, "/rows-of-64"),
-                    cures: "nothing: the rows have 64 elements",
+                    cures: "nothing: this variant only has shorter rows, of 64 elements",
                     plan: |problem| plan(problem, Way::$way, SHORT),
                     variants: &[],
                     ..way!(@ $name, $cures, $costs, $kernel, $aligned, $way)
                 },
                 Step {
                     name: concat!($name, "/rows-of-65536"),
-                    cures: "nothing: the rows have 65,536 elements",
+                    cures: "nothing: this variant only has longer rows, of 65,536 elements",
                     plan: |problem| plan(problem, Way::$way, LONG),
                     variants: &[],
                     ..way!(@ $name, $cures, $costs, $kernel, $aligned, $way)
@@ -77,7 +78,7 @@ macro_rules! way {
 /// The notebook's kernel, unchanged.
 pub static ONE: Step = way!(
     "one-accumulator",
-    "one core for each row: a block adds it",
+    "one core for each row: a whole block now adds it",
     "each addition waits for the previous one",
     ACCUMULATORS,
     1,
@@ -86,7 +87,7 @@ pub static ONE: Step = way!(
 /// Two sums per thread.
 pub static TWO: Step = way!(
     "two-accumulators",
-    "half of the waiting: two independent sums per thread",
+    "half of the waiting: each thread now has two independent sums",
     "registers",
     ACCUMULATORS,
     1,
@@ -114,15 +115,15 @@ pub static FIVE: Step = way!(
 pub static TEN: Step = way!(
     "ten-accumulators",
     "nine tenths of the waiting, if a row is long enough",
-    "registers; a row of 2048 has eight elements per thread",
+    "registers; in a row of 2048 elements, a thread adds only eight",
     ACCUMULATORS,
     1,
     Ten
 );
-/// One sum per thread, with a length that the compiler knows.
+/// One sum per thread, with a length that is known at compile time.
 pub static ONE_FIXED: Step = way!(
     "one-accumulator-fixed",
-    "the loop: the compiler knows that a row has 2048 elements",
+    "the loop: the compiler now knows that a row has 2048 elements",
     "one kernel for each length",
     ACCUMULATORS,
     1,
@@ -167,7 +168,7 @@ pub static TEN_FIXED: Step = way!(
 /// The notebook's last version.
 pub static TAIL: Step = way!(
     "shuffle-tail",
-    "five barriers: the last warp uses shuffles",
+    "five barriers: the last warp now uses shuffles",
     "as much as before, because the loads take the time",
     common::kernel!("tail", "total.cuh"),
     1,
@@ -176,7 +177,7 @@ pub static TAIL: Step = way!(
 /// Vectorized loads.
 pub static WIDE: Step = way!(
     "block-a-row",
-    "loads of four bytes: each thread has four vectors of 16 bytes in flight",
+    "loads of four bytes: each thread now has four vectors of 16 bytes in flight",
     "a whole block for a row that a warp could add",
     common::kernel!("wide", "vector.cuh", "total.cuh"),
     16,
@@ -185,7 +186,7 @@ pub static WIDE: Step = way!(
 /// A warp for each row, or a few lanes of a warp.
 pub static LANES: Step = way!(
     "lanes-a-row",
-    "barriers, and threads without an element: several rows share a warp",
+    "barriers, and threads without an element: several rows now share a warp",
     "only one warp for each long row",
     common::kernel!("lanes", "vector.cuh", "total.cuh"),
     16,
@@ -194,7 +195,7 @@ pub static LANES: Step = way!(
 /// Several blocks for each row.
 pub static SPLIT: Step = way!(
     "blocks-a-row",
-    "few long rows, which occupy few blocks: several blocks add a row",
+    "few long rows, which occupy few blocks: several blocks now add a row",
     "another launch",
     common::kernel!("split", "vector.cuh", "total.cuh"),
     16,

@@ -79,8 +79,8 @@ pub(crate) fn plan(problem: &Problem, way: Way, row: u64) -> Plan {
                 stages: vec![Stage { sums, holds, depth }],
             });
         };
-    // An upper bound: the additions in a thread, then those for its vectors, a warp, the warps of a
-    // block, the accumulators and a remainder.
+    // An upper bound: the additions in a thread, in its vectors, in a warp, and in a block, and
+    // those of the accumulators and of a remainder.
     let depth = |row: u64, threads: u64| additions(row.div_ceil(threads)) + 10 + 4 + 5 + 5;
     let parts = |each, count| Holds::Chunks { each, count };
     match way {

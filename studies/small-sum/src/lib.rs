@@ -18,7 +18,7 @@ pub static STUDY: Study = Study {
 /// One block, which has no partial sums.
 pub static BLOCK: Step = Step {
     name: "one-block",
-    cures: "partial sums: a single block needs none",
+    cures: "partial sums: a single block adds everything and needs none",
     costs: "memory bandwidth, of which one multiprocessor uses only a fraction",
     kernel: common::kernel!("block", "tile.cuh"),
     blocks: &[64, 128, 256, 512, 1024],
@@ -34,12 +34,13 @@ pub static BLOCK: Step = Step {
 /// One cluster, whose blocks store to the shared memory of its first block.
 pub static CLUSTER: Step = Step {
     name: "one-cluster",
-    cures: "the trip through L2: a cluster's blocks store to the shared memory of its first block",
+    cures: "the trip through L2: a cluster's blocks now store to the shared memory of its first block",
     costs: "memory bandwidth, because at most sixteen multiprocessors read",
     kernel: common::kernel!("cluster", "tile.cuh"),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
-    // A GPU whose clusters have sixteen blocks adds in another order than one with eight.
+    // A GPU whose clusters have sixteen blocks adds in a different order from a GPU whose clusters
+    // have eight.
     fixed_order: false,
     variants: &[],
     plan: |problem| {
@@ -52,10 +53,10 @@ pub static CLUSTER: Step = Step {
     },
 };
 
-/// Any number of blocks, of which the one that takes the last ticket adds the partial sums.
+/// Any number of blocks; the block that takes the last ticket adds the partial sums.
 pub static COUNTER: Step = Step {
     name: "counter",
-    cures: "the limit of a cluster: the last block to finish adds all partial sums",
+    cures: "the limit of a cluster: the last block to finish now adds all partial sums",
     costs: "three trips to L2, one after another: partial sum, ticket, all partial sums",
     kernel: common::kernel!("counter", "tile.cuh"),
     blocks: &[64, 128, 256, 512, 1024],
@@ -74,8 +75,8 @@ pub static COUNTER: Step = Step {
 /// for all of them.
 pub static MAILBOX: Step = Step {
     name: "mailbox",
-    cures: "the ticket: a partial sum and its flag are one store, which the last block polls for",
-    costs: "a polling block, while which all other blocks must be able to run",
+    cures: "the ticket: one store now writes a partial sum and its flag, for which the last block polls",
+    costs: "one block that polls; while it does, all other blocks must be able to run",
     kernel: common::kernel!("mailbox", "tile.cuh"),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,
@@ -94,7 +95,7 @@ const THREADS: u64 = 512;
 /// The size in bytes of a tile with one vector per thread.
 const TILE: u64 = THREADS * 16;
 
-/// The number of blocks that get one vector per thread before any thread gets two.
+/// Up to this number of blocks, each thread loads only one vector.
 const FULL: u32 = 64;
 
 /// The size of the largest small sum, in bytes: 64 blocks with eight vectors per thread.
@@ -122,11 +123,12 @@ fn plan(problem: &Problem, loads: u64, grid: u32, cluster: u32, scratch: Vec<Scr
     args.extend((0..scratch.len()).map(|index| Arg::Address(Buffer::Scratch(index))));
     let tile = loads * TILE / problem.element.size();
     let tiles = additions(problem.n.div_ceil(tile * u64::from(grid)));
-    // Counts the vectors of a tile and their elements, the tiles, a warp, and the warps of a block.
+    // Counts consecutive additions: those of the vectors in a tile, the elements in a vector, the
+    // tiles, the lanes of a warp, and the warps of the block.
     let depth = 3 + 2 + tiles + 5 + 4;
     let all = Stage { sums: Buffer::Result, holds: Holds::ALL, depth };
     let stages = match scratch.len() {
-        // The warps of all blocks in a cluster, 16 in each, store their sums in shared memory.
+        // All warps in a cluster, 16 per block, store their sums in shared memory.
         0 => vec![Stage { depth: depth + cluster / 2 + 5, ..all }],
         _ => {
             let holds = Holds::Strides { tile, count: u64::from(grid), width: 1 };

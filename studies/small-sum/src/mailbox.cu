@@ -1,9 +1,9 @@
 // A message is a partial sum and its flag in one store; the last block polls and clears the flags.
-// Still costs: a polling block, while which all other blocks must be able to run.
+// Still costs: one block that polls; while it does, all other blocks must be able to run.
 // Needs compute_70: relaxed stores and loads.
 #include "tile.cuh"
 
-// Each store has 32 bits of the sum and a flag, so no fence is needed.
+// Each store writes 32 bits of the sum and a flag, so no fence is needed.
 template <unsigned int Loads>
 __device__ void mailbox(const Element* in, Element* out, unsigned long long n,
                         unsigned long long* slots)

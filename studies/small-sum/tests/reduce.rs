@@ -26,7 +26,7 @@ fn gives_the_same_bits_everywhere() {
     }
 }
 
-/// A plan with more blocks than a grid can have is rejected; it neither panics nor wraps.
+/// A plan with more blocks than a grid can have is rejected, without a panic and without wrapping.
 #[test]
 fn sums_that_no_grid_holds_are_refused() {
     let block = Block::new(64).unwrap();

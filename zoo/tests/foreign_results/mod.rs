@@ -1,8 +1,8 @@
 //! Gives the input of each foreign kernel, and its expected output.
 #![allow(unreachable_pub, reason = "a module of a file of tests")]
 
-/// A kernel in `foreign/`. Its parameters are input, output, length and, in some cases, zeroed
-/// scratch memory.
+/// A kernel in `foreign/`. The kernel's parameters are input, output, length and, in some cases,
+/// zeroed scratch memory.
 pub struct Foreign {
     pub name: &'static str,
     pub input: Input,
@@ -32,7 +32,7 @@ pub enum Output {
     /// Integers in any order.
     Set(Vec<i32>),
     Longs(Vec<u64>),
-    /// Floats to six digits, so integers are exact.
+    /// Floats, which are compared with a relative tolerance of 1e-6.
     Floats(Vec<f64>),
     Doubles(Vec<f64>),
 }
@@ -134,7 +134,7 @@ fn by_blocks(values: &[i32], block: usize, f: fn(&[i32]) -> Vec<i32>) -> Output 
     Output::Ints(values.chunks(block).flat_map(f).collect())
 }
 
-/// Returns a sum for each block or, without elements, one sum of 0.
+/// Returns a sum for each block or, if there are no elements, one sum of 0.
 fn block_sums(values: &[i32]) -> Output {
     let sums: Vec<i32> = values.chunks(128).map(sum).collect();
     Output::Ints(if sums.is_empty() { vec![0] } else { sums })

@@ -21,7 +21,7 @@ use crate::{Result, device::driver};
 /// An activity with a start and an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The host thread or the stream where it ran.
+    /// The host thread or the stream where the activity ran.
     pub place: Place,
     /// The kind of activity.
     pub kind: Kind,
@@ -29,18 +29,18 @@ pub struct Event {
     pub name: Arc<str>,
     /// The start, in nanoseconds on CUPTI's clock, which is the same for the host and the GPU.
     pub start: u64,
-    /// The end, on the same clock.
+    /// The end, in nanoseconds on the same clock as the start.
     pub end: u64,
-    /// The number of bytes moved, or the number of a kernel's blocks.
+    /// The number of bytes that a copy or fill writes, or the number of blocks of a kernel.
     pub amount: u64,
 }
 
 /// The place where an activity ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// A host thread of this program; the number is the one that the operating system assigns.
+    /// A host thread of this program, with the number that the operating system assigns to it.
     Host(u32),
-    /// A GPU stream; the number is the one that CUPTI assigns.
+    /// A GPU stream, with the number that CUPTI assigns to it.
     Stream(u32),
 }
 
@@ -53,7 +53,7 @@ pub enum Kind {
     Kernel,
     /// A memory copy.
     Copy,
-    /// A fill of memory with one byte value.
+    /// A memory fill with one byte value.
     Fill,
 }
 
@@ -63,8 +63,7 @@ pub struct Recording {
     library: &'static Library,
 }
 
-/// The records so far. The store is never freed, because CUPTI's thread may call after the
-/// recording has ended.
+/// The records so far. The store is never freed, because CUPTI's thread may call back after the recording has ended.
 static STORE: Mutex<Store> = Mutex::new(Store { events: Vec::new(), names: BTreeMap::new() });
 
 /// CUPTI's function that iterates over the records in a buffer; set before the first buffer is
@@ -78,7 +77,7 @@ struct Store {
     names: Names,
 }
 
-/// Kernel names, keyed by the address of CUPTI's string. A kernel always has the same string.
+/// Kernel names, keyed by the address of CUPTI's string. CUPTI passes the same string for every launch of a kernel.
 type Names = BTreeMap<usize, Arc<str>>;
 
 /// An event whose function is known only by a number.
@@ -96,8 +95,8 @@ enum Name {
     Function(u32),
 }
 
-/// The kinds that are recorded. The other kind for kernels, [`KERNEL`], serializes them: on an
-/// H200, a sum with three launches took 21 µs with `KERNEL`, 15.8 µs with `CONCURRENT`, and 15.1 µs
+/// The kinds that are recorded. CUPTI's other kind of kernel record, [`KERNEL`], serializes the kernels: on an H200,
+/// a sum with three launches took 21 µs with `KERNEL`, 15.8 µs with `CONCURRENT`, and 15.1 µs
 /// without recording.
 const KINDS: [u32; 4] = [CONCURRENT, COPY, SET, DRIVER];
 
@@ -147,7 +146,7 @@ impl Recording {
         // SAFETY: the functions have these signatures; CUPTI writes the number during the call.
         unsafe {
             let flush = "cuptiActivityFlushAll";
-            // 1 flushes incomplete buffers too.
+            // The flag 1 means that incomplete buffers are flushed too.
             let code = library.function::<unsafe extern "C" fn(u32) -> u32>(flush)?(1);
             library.answered(flush, code)?;
             for kind in KINDS {

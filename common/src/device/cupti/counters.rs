@@ -53,7 +53,7 @@ pub(super) struct Target {
 }
 
 impl Session<'_> {
-    /// Finds CUPTI and initialises it for a GPU.
+    /// Finds CUPTI and initializes it for a GPU.
     pub fn open(cuda: &Cuda) -> Result<Session<'static>> {
         turing(cuda.capability())?;
         cuda.bind()?;
@@ -198,8 +198,8 @@ impl<'l> Host<'l> {
 impl Drop for Host<'_> {
     fn drop(&mut self) {
         let mut end = HostDeinitialize { host: self.host, ..Default::default() };
-        // SAFETY: the host was initialised once, and ends only here. A destructor cannot return the
-        // error.
+        // SAFETY: the host was initialized once, and is deinitialized only here. A destructor
+        // cannot return the error.
         let _ = unsafe { self.library.ask(&mut end) };
     }
 }
@@ -221,7 +221,7 @@ impl<'l> Ranges<'l> {
         let names = Names::new();
         let mut enable = Enable { context: target.context, ..Default::default() };
         // SAFETY: the context is live. CUPTI writes to the image until the ranges are disabled,
-        // which happens before it is freed, and reads the configuration during this call.
+        // which happens before the image is freed, and reads the configuration during this call.
         unsafe {
             library.ask(&mut enable)?;
             let mut ranges = Ranges { library, ranges: enable.ranges, data: Vec::new() };

@@ -1,4 +1,4 @@
-//! CUPTI's errors. Each is a sentence that includes the remedy.
+//! CUPTI's errors. Each fault is a sentence that includes the remedy.
 
 /// The reason why no counts or no profile are available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum Fault {
         flag: &'static str,
     },
     /// CUPTI is not installed.
-    #[error("there is no CUPTI here, which `--counters` and `--profile` need: {BRING}")]
+    #[error("CUPTI, which `--counters` and `--profile` need, is not installed: {BRING}")]
     NoLibrary,
     /// The library exists but cannot be loaded.
     #[error("{library} cannot be loaded ({reason}): {BRING}")]
@@ -24,7 +24,7 @@ pub enum Fault {
     },
     /// A library that CUPTI needs for counting is not in the same folder.
     #[error(
-        "{library} lacks its companion {missing}, which it needs to count: `cargo x cupti` installs all three (PyPI's, 13 MB, into .venv)"
+        "{library} lacks its companion {missing}, which it needs to count: `cargo x cupti` installs all three from PyPI (13 MB, into .venv)"
     )]
     NoCompanions {
         /// The path of the CUPTI library.
@@ -34,7 +34,7 @@ pub enum Fault {
     },
     /// The library is too old: it lacks a function that this program calls.
     #[error(
-        "{library} has no `{symbol}`, which came with CUDA 12.6: `cargo x cupti` installs a newer one (PyPI's, 13 MB, into .venv)"
+        "{library} lacks `{symbol}`, which CUDA 12.6 introduced: `cargo x cupti` installs a newer one from PyPI (13 MB, into .venv)"
     )]
     TooOld {
         /// The library's path.
@@ -44,12 +44,12 @@ pub enum Fault {
     },
     /// The driver lets only administrators read counters.
     #[error(
-        "this driver lets only administrators read the GPU's counters (RmProfilingAdminOnly in /proc/driver/nvidia/params is 1): run this as root, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0; `--profile` works without that right"
+        "this driver lets only administrators read the GPU's counters (RmProfilingAdminOnly in /proc/driver/nvidia/params is 1): run this as root, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0; `--profile` needs no such privilege"
     )]
     Permission,
     /// Another profiler holds the counters.
     #[error(
-        "another profiler holds this GPU's counters, such as ncu, nsys, compute-sanitizer or DCGM: end it, or run this outside of it ({call} returned {code})"
+        "another profiler holds this GPU's counters, such as ncu, nsys, compute-sanitizer or DCGM: stop that profiler, or run this program without it ({call} returned {code})"
     )]
     Held {
         /// The function that failed.
@@ -74,7 +74,7 @@ pub enum Fault {
     Confidential,
     /// CUPTI returned NaN for a metric.
     #[error(
-        "CUPTI gives no number for `{metric}` of launch {launch} (NaN), as happens on a MIG slice, which shares its GPU's counters: use a whole GPU"
+        "CUPTI returned no value (NaN) for `{metric}` of launch {launch}, as happens on a MIG slice, which shares its GPU's counters: use a whole GPU"
     )]
     NotANumber {
         /// The metric.
@@ -84,7 +84,7 @@ pub enum Fault {
     },
     /// CUPTI recorded none of the launches.
     #[error(
-        "CUPTI {version} saw none of the launches, as happens if it is older than the driver's CUDA: `cargo x cupti` installs one that matches (PyPI's, 13 MB, into .venv)"
+        "CUPTI {version} recorded none of the launches, which happens if it is older than the driver's CUDA: `cargo x cupti` installs a matching version from PyPI (13 MB, into .venv)"
     )]
     Deaf {
         /// CUPTI's version.
@@ -104,7 +104,7 @@ pub enum Fault {
     },
     /// The recording is incomplete.
     #[error(
-        "CUPTI dropped {dropped} records, so the table would lack them: use fewer `--samples` or a smaller `--n`"
+        "CUPTI dropped {dropped} records, so the table would be incomplete: use fewer `--samples` or a smaller `--n`"
     )]
     Dropped {
         /// The number of dropped records.
@@ -112,7 +112,7 @@ pub enum Fault {
     },
     /// The number of kernels in the profile differs from the number of launches.
     #[error(
-        "the profile has {recorded} kernels, but {made} were launched, so it does not show this run"
+        "the profile contains {recorded} kernels, but {made} were launched, so it does not describe this run"
     )]
     Launches {
         /// The number of kernels in the profile.
@@ -146,7 +146,7 @@ pub enum Fault {
 
 /// Instructions for installing CUPTI.
 const BRING: &str = if cfg!(target_os = "macos") {
-    "NVIDIA does not provide it for macOS"
+    "NVIDIA does not provide CUPTI for macOS"
 } else {
-    "`cargo x cupti` installs it (PyPI's, 13 MB, into .venv), and the CUDA toolkit includes it"
+    "`cargo x cupti` installs it from PyPI (13 MB, into .venv), and the CUDA toolkit includes it"
 };

@@ -16,7 +16,7 @@ use super::{
     structs::{Asked, HostInitialize},
 };
 
-/// A loaded CUPTI library. It stays loaded until the program ends, because the driver keeps
+/// A loaded CUPTI library. CUPTI stays loaded until the program ends, because the driver keeps
 /// pointers into it.
 #[derive(Debug)]
 pub struct Library {
@@ -32,9 +32,9 @@ const YOUNGEST: [&str; 2] = ["cuptiProfilerHostInitialize", "cuptiRangeProfilerE
 const SUCCESS: u32 = 0;
 
 impl Library {
-    /// Loads CUPTI from the first of the usual places in which it can be loaded.
+    /// Tries to load CUPTI from the usual places in order, and uses the first that works.
     ///
-    /// The driver must be installed. Without it, the first call into some versions of CUPTI never
+    /// The driver must be installed. Without a driver, the first call into some versions of CUPTI never
     /// returns.
     pub fn find() -> Result<&'static Library, Fault> {
         Library::first(find::cupti())
@@ -45,8 +45,8 @@ impl Library {
         for path in places {
             match Library::open(&path) {
                 Ok(library) => return Ok(library),
-                // A file that exists but cannot be loaded is reported. A name that the loader
-                // cannot find is not.
+                // A file that exists but cannot be loaded is reported. A name that the loader cannot find is not
+                // reported.
                 Err(why) if path.exists() => fault = fault.or(Some(why)),
                 Err(_) => {}
             }
@@ -57,7 +57,7 @@ impl Library {
     /// Loads the library at a path, or under a name that the loader can find.
     pub fn open(path: &Path) -> Result<&'static Library, Fault> {
         let companions = find::COMPANIONS.iter().try_for_each(|name| companion(path, name));
-        // SAFETY: this is NVIDIA's library, whose initialisers do not access our data. The library
+        // SAFETY: this is NVIDIA's library, whose initializers do not access our data. The library
         // stays loaded.
         let library = unsafe { libloading::Library::new(path) }.map_err(|error| {
             Fault::Unloadable { library: path.display().to_string(), reason: error.to_string() }
@@ -65,7 +65,7 @@ impl Library {
         Ok(Box::leak(Box::new(Library { library, path: path.to_owned(), companions })))
     }
 
-    /// Checks that the libraries that CUPTI needs for counting can be opened.
+    /// Checks that the libraries needed by CUPTI for counting can be opened.
     pub(super) fn complete(&self) -> Result<(), Fault> {
         let library = self.path.display().to_string();
         self.companions.map_err(|missing| Fault::NoCompanions { library, missing })
@@ -91,7 +91,7 @@ impl Library {
         found.map(|symbol| *symbol).map_err(|_| Fault::TooOld { library: library(), symbol: name })
     }
 
-    /// Calls the function whose argument is this structure.
+    /// Calls the CUPTI function that takes this structure as its argument.
     ///
     /// # Safety
     /// All pointers in the structure must point to live data of the stated sizes.
@@ -119,7 +119,7 @@ impl Library {
         })
     }
 
-    /// Returns the version, such as `13.0`. Up to CUDA 12, CUPTI had version numbers of its own.
+    /// Returns the version, such as `13.0`. Up to CUDA 12, CUPTI had its own version numbers.
     pub fn version(&self) -> String {
         type Version = unsafe extern "C" fn(*mut u32) -> u32;
         let mut version = 0;
@@ -154,7 +154,7 @@ impl Library {
 fn companion(library: &Path, name: &'static str) -> Result<(), &'static str> {
     let beside = library.parent().unwrap_or(Path::new("")).join(name);
     let path = if beside.exists() { beside } else { name.into() };
-    // SAFETY: this is NVIDIA's library, whose initialisers do not access our data. The library
+    // SAFETY: this is NVIDIA's library, whose initializers do not access our data. The library
     // stays loaded.
     let opened = unsafe { libloading::Library::new(path) };
     opened.map(std::mem::forget).map_err(|_| name)

@@ -1,11 +1,11 @@
 //! The argument structures of CUPTI's functions, as CUPTI's headers define them.
 //!
-//! A structure begins with its size as the caller knows it: the bytes up to the end of its last
-//! field, which may be fewer than the size of the type. CUPTI accepts every size that a structure
-//! has ever had. The sizes here are those in CUDA 12.6.
+//! A structure begins with its size in the version that the caller uses: the bytes up to the end of
+//! its last field, which may be fewer than the size of the type. CUPTI accepts every size that a
+//! structure has ever had. The sizes here are those in CUDA 12.6.
 //!
 //! This file contains `unsafe` code, because nothing checks the layout of a structure.
-#![expect(unsafe_code, reason = "C's structures are promised to have this layout")]
+#![expect(unsafe_code, reason = "NVIDIA's headers promise that the C structures have this layout")]
 
 use std::ffi::{c_char, c_void};
 
@@ -46,7 +46,7 @@ macro_rules! asked {
 
 asked! {
     ProfilerInitialize, "cuptiProfilerInitialize", 16 {}
-    /// Asks whether a device supports counting; each level is 3 if it does.
+    /// Queries whether a device supports counting; each property has the value 3 if it does.
     DeviceSupported, "cuptiProfilerDeviceSupported", 52 {
         device: i32,
         supported: u32,
@@ -56,7 +56,7 @@ asked! {
         confidential: u32,
         mining: u32,
         wsl: u32,
-        /// The API whose functions are used: 0 means ranges.
+        /// The profiling API that is used: 0 is the range profiler.
         api: u32,
     }
     ChipName, "cuptiDeviceGetChipName", 32 { index: usize, name: *const c_char }
@@ -111,9 +111,9 @@ asked! {
         config: *const u8,
         data_size: usize,
         data: *mut u8,
-        /// 1 makes each launch a range.
+        /// The value 1 makes each launch a range.
         range: u32,
-        /// 2 replays each launch for each pass, starting with the same memory contents.
+        /// With the value 2, each launch is replayed once per pass, from the same memory contents.
         replay: u32,
         most: usize,
         levels: u16,

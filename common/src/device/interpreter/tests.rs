@@ -108,7 +108,8 @@ fn checks_are_parsed_by_their_names() {
     assert!(said.contains("`all` is not a check: use races, memory, sync or none"), "{said}");
 }
 
-/// The error blames the interpreter for PTX of our own, and the file for PTX from a file.
+/// For our own PTX, the error names the interpreter as the cause; for PTX from a file, it names the
+/// file.
 #[test]
 fn broken_ptx_is_blamed_on_the_right_place() {
     let simt = Interpreter::new(&Settings::default());

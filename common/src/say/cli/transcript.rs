@@ -101,7 +101,7 @@ End:
 .file 1 \"kernel.cu\"
 ";
 
-/// Returns a step with that kernel, after one replacement in its PTX.
+/// Returns a step with this kernel, after one replacement in its PTX.
 fn step(name: &'static str, change: Option<(&str, &str)>) -> &'static Step {
     let text = change.map_or(PTX.to_owned(), |(old, new)| {
         assert!(PTX.contains(old), "{name}: there is no {old}");
@@ -123,8 +123,8 @@ fn step(name: &'static str, change: Option<(&str, &str)>) -> &'static Step {
     };
     Box::leak(Box::new(Step {
         name,
-        cures: "warps that half work and half wait, one lane beside the other, in every round of the tree",
-        costs: "lanes of a warp that meet in the same banks",
+        cures: "warps in which half of the lanes work while the other half wait, in every round of the tree",
+        costs: "bank conflicts between the lanes of a warp",
         kernel,
         blocks: &[64, 128],
         aligned: 1,
@@ -150,7 +150,7 @@ fn printed(steps: &[&'static Step], show: Show, args: &str) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
     let words: Vec<&str> = args.split_whitespace().collect();
     let text = said(steps, show, &words);
-    // Records, errors and the reader's own source may be wider.
+    // Records, errors and the reader's own source may be wider than a report.
     let free = |line: &str| line.starts_with("error: ") || line.contains(" | ");
     let wide = |line: &&str| line.chars().count() > 80 && !free(line);
     if !args.contains("--format") {

@@ -10,12 +10,13 @@ use std::path::Path;
 use check::exercise::Exercise;
 use compiler::Compiler;
 
-/// Returns the compiler of this machine. If there is none, prints that the test is skipped.
+/// Returns the compiler of this machine. If the machine has no compiler, prints that the test is
+/// skipped.
 pub fn compiler() -> Option<Compiler> {
     Compiler::find(None).map_err(|missing| eprintln!("skipped: {missing}")).ok()
 }
 
-/// Returns whether a kernel passes, and the page of its verdict or the compiler's message.
+/// Returns whether a kernel passes, and its formatted verdict or the compiler's message.
 pub fn said(compiler: &Compiler, number: usize, source: &str, seed: u64) -> (bool, String) {
     let exercise = Exercise::of(number).unwrap();
     match check::judged(&exercise, compiler, source, Path::new("kernel.cu"), seed).unwrap() {

@@ -10,13 +10,14 @@ use crate::scene::{Scene, Seen};
 struct Stage {
     /// The bytes in shared memory.
     at: Range<u64>,
-    /// The number of the event at which it begins.
+    /// The number of the event at which the copy begins.
     begin: usize,
-    /// The number and the line of the last load from it.
+    /// The number and the line of the last load from the copied bytes.
     read: Option<(usize, u32)>,
 }
 
-/// The sentence and the line of a kernel whose copies are not those of the exercise.
+/// Returns the message and the line for a kernel whose copies are not those that the exercise
+/// requires.
 pub(super) fn copies(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     if !scene.task.copies {
         return None;
@@ -24,7 +25,7 @@ pub(super) fn copies(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     seen.traced.iter().find_map(|block| by_lanes(block).or_else(|| alone(block)))
 }
 
-/// Copies that each lane issues for itself.
+/// Copies that each lane issues on its own.
 fn by_lanes(block: &BlockTrace) -> Option<(String, u32)> {
     let mut events = block.rounds.iter().flat_map(|round| &round.events);
     let copy = events.find(|event| event.what == "async copy")?;
@@ -32,7 +33,8 @@ fn by_lanes(block: &BlockTrace) -> Option<(String, u32)> {
     Some((said.into(), copy.line))
 }
 
-/// Stages of which the last value is read while no other copy is underway: one in four may be, and the last one.
+/// Returns a failure if, for more than one stage in four, no other copy is underway when the
+/// stage's last value is read. The block's last stage does not count.
 fn alone(block: &BlockTrace) -> Option<(String, u32)> {
     let mut stages: Vec<Stage> = Vec::new();
     let events = block.rounds.iter().flat_map(|round| &round.events);
@@ -44,7 +46,7 @@ fn alone(block: &BlockTrace) -> Option<(String, u32)> {
                 stages.push(Stage { at, begin: time, read: None });
             }
             ("load", "shared") => {
-                // The latest copy to a place is the one that is read there.
+                // A load from an address reads the latest copy to that address.
                 let of =
                     |stage: &&mut Stage| event.addresses.iter().any(|at| stage.at.contains(at));
                 if let Some(stage) = stages.iter_mut().rev().find(of) {
@@ -59,7 +61,7 @@ fn alone(block: &BlockTrace) -> Option<(String, u32)> {
     let is_alone = |end: usize| !read.iter().any(|(b, e, _)| *b < end && *e > end);
     let alone: Vec<u32> =
         read.iter().filter(|(_, end, _)| is_alone(*end)).map(|(.., line)| *line).collect();
-    // While the last stage is added, nothing is left to copy.
+    // While the block adds the last stage, nothing is left to copy.
     let before = alone.len().max(1) - 1;
     (4 * before > read.len()).then(|| {
         let said = format!(

@@ -6,7 +6,7 @@ template <class T> struct Wide { typedef T Type; };
 template <> struct Wide<float> { typedef double Type; };
 typedef Wide<Element>::Type Sum;
 
-// Returns a thread's sum over chunk c of `size` vectors; the last one has n % Width more elements.
+// Returns a thread's sum over chunk c of `size` vectors; the last chunk has n % Width more elements.
 __device__ Sum add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
@@ -26,7 +26,7 @@ __device__ Sum add(const Element* in, unsigned long long n, unsigned long long s
     return sum;
 }
 
-// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
+// Reduce: each warp combines its values; then the first warp combines the warps' sums in thread 0.
 __device__ Sum tree(Sum sum)
 {
     __shared__ Sum shared[Block / 32];

@@ -18,7 +18,7 @@ __device__ Pair join(Pair a, Pair b)
     return {sum, (a.sum - of_a) + (b.sum - of_b) + (a.error + b.error)};
 }
 
-// Returns a thread's sum over chunk c of `size` vectors; the last one has n % Width more elements.
+// Returns a thread's sum over chunk c of `size` vectors; the last chunk has n % Width more elements.
 __device__ Pair add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
@@ -38,13 +38,13 @@ __device__ Pair add(const Element* in, unsigned long long n, unsigned long long 
     return sum;
 }
 
-// Returns the pair of the lane s positions higher.
+// Returns the pair of the lane that is s positions higher.
 __device__ Pair down(Pair pair, int s)
 {
     return {__shfl_down_sync(0xffffffff, pair.sum, s), __shfl_down_sync(0xffffffff, pair.error, s)};
 }
 
-// Reduce: combine each warp's pairs, then the warps' pairs in the first warp; thread 0 has the sum.
+// Reduce: each warp combines its pairs; then the first warp combines the warps' pairs in thread 0.
 __device__ Pair tree(Pair sum)
 {
     __shared__ Pair shared[Block / 32];

@@ -15,7 +15,7 @@ __device__ Vector load(const Vector* from)
     return loaded.vector;
 }
 
-// Returns a thread's sum over chunk c of `size` vectors; the last one has n % Width more elements.
+// Returns a thread's sum over chunk c of `size` vectors; the last chunk has n % Width more elements.
 __device__ Element add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c)
 {
     unsigned int tid = threadIdx.x;
@@ -36,7 +36,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
     return sum;
 }
 
-// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
+// Reduce: each warp combines its values; then the first warp combines the warps' sums in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[Block / 32];
@@ -52,7 +52,7 @@ __device__ Element tree(Element sum)
     return sum;
 }
 
-// Publishes a value: each store has 32 bits and a flag, which shows that the bits have arrived.
+// Publishes a value: each store writes 32 bits and a flag, which shows that the bits have arrived.
 __device__ void publish(unsigned long long* slot, Element value)
 {
     Message message = {value};

@@ -9,7 +9,7 @@ union Message { Element value; unsigned int word[Words]; };
 extern __shared__ __align__(128) Vector ring[];
 __shared__ Barrier full[Stages];
 
-// Copies like `copy`, with a cache hint for L2.
+// Like `copy`, but with an L2 cache hint.
 __device__ void copy_once(void* to, const void* from, unsigned int bytes, Barrier* barrier)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
@@ -20,7 +20,7 @@ __device__ void copy_once(void* to, const void* from, unsigned int bytes, Barrie
                  :: "r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)) : "memory");
 }
 
-// Returns a thread's sum over chunk c of `size` vectors; the last one has n % Width more elements.
+// Returns a thread's sum over chunk c of `size` vectors; the last chunk has n % Width more elements.
 // `done` counts the stages that the block has added so far.
 __device__ Element add(const Element* in, unsigned long long n, unsigned long long size, unsigned int c,
                        unsigned int& done)
@@ -53,7 +53,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
     return sum;
 }
 
-// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
+// Reduce: each warp combines its values; then the first warp combines the warps' sums in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[Block / 32];
@@ -69,7 +69,7 @@ __device__ Element tree(Element sum)
     return sum;
 }
 
-// Publishes a value: each store has 32 bits and a flag, which shows that the bits have arrived.
+// Publishes a value: each store writes 32 bits and a flag, which shows that the bits have arrived.
 __device__ void publish(unsigned long long* slot, Element value)
 {
     Message message = {value};
