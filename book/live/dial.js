@@ -31,8 +31,8 @@ live.dial = figure => {
             : `${turned ? "You moved it: the kernel is now" : "This is the kernel"} “${kernel}”.${room()}`;
     };
 
-    // Explains why a bank of this block holds fewer words than the distance would give: the block
-    // has no more words.
+    // Explains why fewer lanes meet in a bank than the distance suggests: the block has too few
+    // words.
     function room() {
         const wide = figure.type === "f64" ? 2 : 1, threads = Number(stepper.threads), each = threads * wide / 32;
         const banks = new Map();
@@ -41,7 +41,7 @@ live.dial = figure => {
             banks.set(bank, (banks.get(bank) ?? 0) + 1);
         }
         const meet = Math.max(...banks.values());
-        const round = "lanes past the last word continue with free words at the front";
+        const round = "lanes beyond the last word continue with free words at the start";
         if (meet <= each) return 32 * figure.set > threads ? ` The block has ${threads * wide} words; ${round}.` : "";
         return ` At this distance, ${meet} lanes of a warp would share a bank. But a block of ${threads} has ${threads * wide} words, ${each} in each bank: ${round}, so at most ${each} do. With 1024 threads, all ${meet} do.`;
     }

@@ -1,5 +1,5 @@
-// The editor of a kernel: of its PTX, and of its CUDA source where the book is served. It is a plain
-// text area with line numbers and a verdict that follows the typing.
+// The editor for a kernel's PTX and, if the book is served, for its CUDA source. It is a plain text
+// area with line numbers and a verdict that is updated as the reader types.
 "use strict";
 
 (() => {
@@ -32,7 +32,7 @@
             this.numbers.scrollTop = this.area.scrollTop;
         }
 
-        // Puts the caret in a line, and scrolls so that the line is a few below the top.
+        // Puts the caret in a line, and scrolls so that the line is a few lines below the top.
         show(line) {
             const { area } = this;
             const at = Number.isFinite(line) ? area.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1) : 0;

@@ -1,5 +1,5 @@
-// The interpreter in this page, which takes a question as an object and returns a promise of its
-// answer; and the judge of the exercises, which is a separate module.
+// The interpreter in this page takes a question as an object and returns a promise of the answer.
+// The model of a GPU's time and the judge of the exercises are separate modules.
 //
 // Each runs in a Worker, which is terminated when a question takes too long. A page opened from a
 // disk can load only scripts, so the WebAssembly arrives as text, and the Worker is created from a
@@ -31,9 +31,9 @@ window.live ||= {};
         };
     }
 
-    // Creates the function that asks a module: its script, the name of the callback that the script
-    // calls, the time limit of a question in milliseconds, and the answer to return when the module
-    // is stopped, without the reason.
+    // Creates the function that sends questions to a module. The arguments are the module's script,
+    // the name of the callback that the script calls, the time limit for a question in
+    // milliseconds, and the answer to return, with the reason added, when the module is stopped.
     function engine(file, handed, limit, none) {
         let module, running, waiting, thread;
 
@@ -106,6 +106,7 @@ window.live ||= {};
 
     live.ask = engine("live/interpreter.js", "interpreter", 2000,
         question => ({ launches: [], findings: [], total: {}, lines: {}, ptx: {}, frames: [], verified: false, threads: question.threads }));
+    live.model = engine("live/time.wasm.js", "times", 5000, () => ({}));
     live.judge = engine("live/judge.wasm.js", "judges", 30000, () => ({ passed: false, page: "", lines: [] }));
 
     // Kernels, as defined by `live/NAME.TYPE.js`: each of these scripts calls `live.kernel`.

@@ -124,7 +124,7 @@ window.live ||= {};
         // The variant's row: its name, and the step whose launch plan it uses.
         get kernel() { return this.facts.variants.find(v => v.name === this.variant) ?? { name: this.step, step: this.step, label: "unchanged" }; }
 
-        // The title of its column of counts.
+        // The title of the kernel's column of counts.
         get named() {
             const knob = this.knob?.name === this.variant ? `: ${this.set}` : "";
             return this.edited ? "edited" : this.variant === this.step ? this.step : this.kernel.label + knob;
@@ -239,7 +239,7 @@ window.live ||= {};
             return this.changed();
         }
 
-        // Shows why there is no kernel; the picture of the previous one stays.
+        // Shows why there is no kernel; the previous kernel's picture stays.
         refuse(why) {
             this.said.className = "lv-said lv-bad";
             this.said.textContent = why;
@@ -247,8 +247,8 @@ window.live ||= {};
             this.stepper.figure.classList.add("lv-stale");
         }
 
-        // The address holds the figure's state, so that a reader can send a link; an edited text is too long for
-        // it.
+        // The address holds the figure's state, so that a reader can send a link; the text of an edited kernel
+        // is too long for an address.
         write() {
             const state = new URLSearchParams({ live: this.step, n: this.n, threads: this.stepper.threads, type: this.type, order: this.order, variant: this.variant, round: this.stepper.at });
             if (this.facts.sms) state.set("sms", this.sms);

@@ -7,9 +7,9 @@ window.live ||= {};
     const { html } = book;
     const TYPES = ["f32", "i32", "f64"];
 
-    // The initial texts of the exercises, as defined by `live/task-N.js`.
+    // The initial texts and the hints of the exercises, as defined by `live/task-N.js`.
     const tasks = {};
-    live.task = (number, source) => { tasks[number] = source; };
+    live.task = (number, source, hints) => { tasks[number] = { source, hints }; };
 
     live.exercise = class {
         constructor(box) {
@@ -20,7 +20,7 @@ window.live ||= {};
             this.said.tabIndex = 0;
         }
 
-        // The judge is the one of the command line; each run draws another input.
+        // The judge is the same as on the command line; each run draws a new input.
         async judge(source, ptx) {
             this.say("Judging …");
             const began = performance.now();
@@ -58,12 +58,27 @@ window.live ||= {};
             if (answer?.lines.length) figure.lines.point(answer.lines, []);
         }
 
+        // Shows the next hint, above the verdict.
+        async hint(button) {
+            await book.script(`live/task-${this.number}.js`);
+            const { hints } = tasks[this.number];
+            const at = this.hinted ?? 0;
+            if (at >= hints.length) return;
+            const text = html("p", "lv-hint");
+            // Every second part is between backticks.
+            hints[at].split("`").forEach((part, i) => text.append(i % 2 ? html("code", "", null, part) : part.replaceAll("\n", " ")));
+            this.said.before(text);
+            this.hinted = at + 1;
+            button.textContent = this.hinted < hints.length ? "Next hint" : "No more hints";
+            button.disabled = this.hinted === hints.length;
+        }
+
         // Opens an editor for the reader's own kernel, with the initial text of the exercise.
         async write() {
             if (this.editor) return this.editor.area.focus();
             await Promise.all([book.script("live/edit.js"), book.script(`live/task-${this.number}.js`)]);
             const kept = `exercise ${this.number}`;
-            this.editor = new live.Editor(sessionStorage.getItem(kept) ?? tasks[this.number], `Your kernel for exercise ${this.number}, in CUDA`,
+            this.editor = new live.Editor(sessionStorage.getItem(kept) ?? tasks[this.number].source, `Your kernel for exercise ${this.number}, in CUDA`,
                 () => sessionStorage.setItem(kept, this.editor.area.value));
             const button = html("button", "", null, "Judge this kernel");
             button.type = "button";
@@ -85,12 +100,13 @@ window.live ||= {};
     };
 
     // Loads the judge at the first click, then does what the clicked button asks for.
-    live.exercises = async (box, stepper) => {
+    live.exercises = async (box, stepper, hint) => {
         // The editor needs this style sheet.
         book.sheet("live/live.css");
+        const exercise = box.exercise ||= new live.exercise(box);
+        if (hint) return exercise.hint(hint);
         live.served ??= document.querySelector("meta[name=compile]")?.content;
         await book.script("live/engine.js");
-        const exercise = box.exercise ||= new live.exercise(box);
         await (stepper ? exercise.figure(stepper) : exercise.write()).catch(error => exercise.say(error.message));
     };
 })();

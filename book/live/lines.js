@@ -1,11 +1,11 @@
-// The kernel and its PTX, side by side, with the cost of each line. Selecting a line of one
-// highlights the corresponding lines of the other. The PTX can be edited.
+// The kernel and its PTX, side by side, with the cost of each line. Selecting a line in one listing
+// highlights the corresponding lines in the other. The PTX can be edited.
 "use strict";
 
 (() => {
     const { html } = book;
 
-    // A listing, whose rows are reached by arrow keys; Tab stops at it once.
+    // A listing: the arrow keys move between its rows, and Tab stops at it only once.
     class Listing {
         constructor(parent, title, chosen) {
             this.title = html("div", "lv-title", parent, title);

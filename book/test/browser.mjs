@@ -56,7 +56,7 @@ class Page {
         this.browser = browser;
         this.session = session;
         this.errors = [];
-        // The prefix of the addresses, besides files, that a page may request.
+        // The prefix of the addresses that a page may request in addition to files.
         this.served = "";
         browser.listeners.add(({ method, params, sessionId }) => {
             if (sessionId !== session) return;

@@ -34,7 +34,7 @@ export async function counts(page, { expect, touch, steps, programs, FIGURE }) {
     console.log(`${asked} sums counted in the page as by the programs`);
 }
 
-// Parses the findings that a program printed: each with its details, and their number.
+// Parses the findings that a program printed, with their details, and the number of findings.
 function printed(said) {
     const all = said.split(/^ {2}FOUND /m).slice(1).map(part => part.split(/\n\n|\nerror: |\n {12}and \d+ more/)[0].replace(/\s+/g, " ").trim());
     return { all, count: all.length + Number(said.match(/^ {12}and (\d+) more like these/m)?.[1] ?? 0) };

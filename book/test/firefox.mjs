@@ -13,7 +13,8 @@ import { counts, findings } from "./equal.mjs";
 
 const [program, book, programs] = process.argv.slice(2);
 const steps = readdirSync(book).filter(name => /^v\d+-.*\.html$/.test(name)).map(name => name.replace(".html", ""))
-    .sort((a, b) => parseInt(a.slice(1)) - parseInt(b.slice(1)));
+    // v13 has no live figure: its bins take the interpreter too long.
+    .filter(name => name !== "v13-exact-sum").sort((a, b) => parseInt(a.slice(1)) - parseInt(b.slice(1)));
 const FIGURE = `document.querySelector("figure.stepper")`;
 const LIVE = `${FIGURE}.stepper.live`;
 const faults = [];
@@ -105,8 +106,9 @@ async function touch(page, name) {
 }
 
 async function edited(page) {
-    await page.open(pathToFileURL(join(resolve(book), "v1-divergence.html")).href);
-    await page.eval(`(document.querySelector(".judge button").click(), 0)`);
+    // The judge refuses the chapter's own kernel until it is edited.
+    await touch(page, "v1-divergence");
+    await page.eval(`(${LIVE}.edit({ ptx: ${LIVE}.shown.ptx + "\\n" }).then(() => document.querySelector(".judge button").click()), 0)`);
     expect(await page.until(`!!document.querySelector(".judge").dataset.judged`, 60000), "no exercise is judged");
     const said = await page.eval(`document.querySelector(".lv-verdict").textContent`);
     expect(said.startsWith("exercise 2") && said.endsWith("passed"), `exercise 2: ${said}`);

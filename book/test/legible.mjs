@@ -1,6 +1,6 @@
-// Finds what is hard to read or to tap: text with too little contrast or too small, a table that is
-// cut without a sign, and controls too small for a finger. The expression is evaluated in the page
-// and returns a list of sentences.
+// Finds elements that are hard to read or to tap: text that is too small or has too little
+// contrast, tables that are cut off without an indication, and controls that are too small for a
+// finger. The expression is evaluated in the page and returns a list of sentences.
 export const LEGIBLE = `(() => {
     const faults = [];
     const channel = c => (c /= 255, c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);

@@ -1,5 +1,5 @@
-// The live figure with odd input: hand-made addresses, Back and Forward, a page of 320 px, a zoom of 200
-// %, print.
+// Tests the live figure with unusual input: hand-written addresses, Back and Forward, a page of 320 px,
+// a zoom of 200 %, and print.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -14,7 +14,7 @@ const state = (page, { FIGURE, LIVE }) => page.eval(`({ n: ${LIVE}.n, threads: $
     at: Number(${FIGURE}.dataset.at), frames: ${FIGURE}.stepper.frames.length, said: document.querySelector(".lv-said").textContent })`);
 
 // An invalid value is ignored, and a value that is too large is clamped. A figure opens in every case, and its
-// sum is correct (on a busy machine, the largest number of elements may exceed its two seconds).
+// sum is correct (on a busy machine, the largest number of elements may exceed its limit of two seconds).
 async function addresses(page, tools) {
     const { expect, touch, steps } = tools;
     const step = steps.find(step => step.startsWith("v1-")) ?? steps[0];
@@ -47,7 +47,8 @@ async function addresses(page, tools) {
         expect(page.errors.length === 0, `#${words}: ${page.errors.join(" | ")}`);
         tried += 1;
     }
-    // An address of a step that is not on this page, or does not exist, leaves the page as it is.
+    // An address that names a step that is not on this page, or does not exist, leaves the page
+    // unchanged.
     for (const words of ["live=v99-none", "live=", "live=menu-bar", "live=%", "live=v0-naive"]) {
         await page.open("about:blank");
         await page.open(tools.url(step, `#${words}`));
@@ -89,7 +90,7 @@ async function back(page, tools) {
     }
 }
 
-// The smallest screen, and a zoom of 200 %: nothing overflows, and a finding can be read there.
+// On the smallest screen, and at a zoom of 200 %, nothing overflows, and a finding can be read.
 async function narrow(page, { expect, touch, steps, shots, FIGURE }) {
     for (const step of [steps.find(step => step.startsWith("v1-")) ?? steps[0], steps.at(-1)]) {
         for (const [width, height, scale] of [[320, 568, 1], [500, 450, 2]]) {
@@ -112,7 +113,8 @@ async function narrow(page, { expect, touch, steps, shots, FIGURE }) {
     await page.size(1000, 900, false);
 }
 
-// In print: no controls and no labels of controls; the findings, and the complete kernel.
+// In print, the findings and the complete kernel are shown, but no controls and no labels of
+// controls.
 async function paper(page, { expect, touch, until, steps, FIGURE }) {
     const step = steps.find(step => step.startsWith("v1-")) ?? steps[0];
     await page.open("about:blank");

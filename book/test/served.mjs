@@ -82,20 +82,20 @@ export async function serve(page, { expect, until, steps, shots, FIGURE, LIVE })
     const broken = await type(`area.value.replace("shared[tid]", "shard[tid]")`);
     expect(/shard/.test(broken.said), `a name that is none: ${broken.said}`);
     const lit = await page.eval(`[...document.querySelectorAll(".lv-numbers .lv-wrong")].map(n => Number(n.textContent))`);
-    expect(lit.length === 1, `a name that is none: lines ${lit}`);
+    expect(lit.length === 1, `an undeclared name: lines ${lit}`);
     const text = await page.eval(`document.querySelector(".lv-edit textarea").value`);
-    expect(text.split("\n")[lit[0] - 1]?.includes("shard[tid]"), `a name that is none: line ${lit[0]}`);
+    expect(text.split("\n")[lit[0] - 1]?.includes("shard[tid]"), `an undeclared name: line ${lit[0]}`);
     const { token, source } = await page.eval(`(async () => ({ token: document.querySelector("meta[name=compile]").content, source: (await live.bring("${step}", "f32")).source }))()`);
     await refused(expect, token, source);
-    // The server knows the files that our own kernels include.
+    // The server finds the files that our own kernels include.
 
     if (steps.includes(bulk)) {
         await open(bulk);
         const same = await type(`area.value + "\\n"`);
         expect(same.said.includes("find nothing"), `${bulk}, compiled here: ${same.said}`);
     }
-    // An exercise, written here: from its initial text, which is not a solution, to a kernel that
-    // passes.
+    // An exercise that is solved in the page: the initial text is not a solution, and the edited
+    // kernel passes.
     await page.open(`${own}/${step}.html`);
     await page.eval(`sessionStorage.clear()`);
     await page.eval(`[...document.querySelectorAll(".judge button")].find(b => b.textContent === "Write it here").click()`);

@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-// Formats numbers as the figure does: at equal distances, the first three and the last.
+// Formats equally spaced numbers as the figure does: the first three and the last.
 const said = list => list.length > 4 ? `${list.slice(0, 3).join(", ")} … ${list.at(-1)}` : list.join(", ");
 const range = (count, of) => Array.from({ length: count }, (_, i) => of(i));
 
@@ -40,7 +40,7 @@ async function words(page, { expect, FIGURE }) {
             expect(spot?.startsWith(all), `round ${round}: of the bank it says ${spot}, and not ${all}`);
         }
     }
-    // Warp 3 of round 1 reads other words.
+    // In round 1, warp 3 reads other words.
     await page.eval(`(${FIGURE}.stepper.go(1), ${FIGURE}.stepper.pick(3))`);
     const third = await page.eval(`${FIGURE}.querySelector(".st-ops").textContent`);
     expect(third.includes("words 192, 194, 196 … 254 (2 apart)"), `warp 3 in round 1: ${third}`);
@@ -87,8 +87,8 @@ async function pointing(page, { expect, FIGURE }) {
     await page.eval(`${FIGURE}.stepper.lines.pick?.(null)`);
 }
 
-// The slider: which distances conflict, which kernel it belongs to, and why a block shows fewer passes
-// than lanes that meet.
+// The text at the slider: which distances conflict, which kernel the slider belongs to, and why a
+// block shows fewer passes than the number of lanes that meet.
 async function distances(page, step, { expect, touch, shots, FIGURE, LIVE }) {
     const INPUT = `document.querySelector("input[aria-label^='words from lane to lane']")`;
     const dial = () => page.eval(`(() => { const box = ${FIGURE}.querySelector(".lv-dial");
@@ -120,7 +120,8 @@ async function distances(page, step, { expect, touch, shots, FIGURE, LIVE }) {
         expect(grey && output === "–", `beside the kernel “${other}” the slider says ${output}`);
         await kernel("with other");
     }
-    // The number of lanes of a warp that would meet in a bank if there were enough words.
+    // The largest number of a warp's lanes that would access the same bank if the block had enough
+    // words.
     const meet = distance => Math.max(...range(32, bank => range(32, lane => lane * distance % 32).filter(b => b === bank).length));
     for (const threads of [256, 1024]) {
         await turn(threads);
@@ -163,7 +164,7 @@ async function tables(page, step, { expect, url, touch, FIGURE, LIVE }) {
         `in words, another kernel and block: ${far.caption} ${far.rows[1]}, of ${passes} passes`);
 }
 
-// On a phone: the slider and the banks fit on one screen, and nothing is cut.
+// On a phone, the slider and the banks fit on one screen, and nothing is cut off.
 async function phone(page, step, { expect, url, touch, FIGURE }) {
     await page.size(390, 667, false);
     await page.open("about:blank");

@@ -16,7 +16,7 @@ window.book ||= {};
     const shared = op => op.what === "ld" || op.what === "st" || op.what === "at";
     const bankOf = word => ((word % LANES) + LANES) % LANES;
 
-    // The first shared word that each lane touches, or its element of the input, by lane; undefined for
+    // For each lane, the first shared word or the input element that the lane touches; undefined for
     // idle lanes. `by` is the distance from the first warp of the group.
     function touched(op, by) {
         const list = [];
@@ -33,8 +33,9 @@ window.book ||= {};
     // Abbreviates numbers with equal distances: `0, 2, 4 … 62`.
     const short = (list, head) => list.length > head + 1 ? `${list.slice(0, head).join(", ")} … ${list.at(-1)}` : list.join(", ");
 
-    // Formats a list of numbers, and returns their distance: if the distance changes a few times, as
-    // runs; if it changes often, as single numbers, at most `most` of them.
+    // Formats a list of numbers, and returns the distance between neighbours. If the distance
+    // changes a few times, the text lists runs; if it changes often, the text lists at most `most`
+    // single numbers.
     function series(numbers, most = LANES) {
         const list = [...new Set(numbers)];
         if (list.length < 2) return { text: list.join(), apart: 0 };

@@ -28,7 +28,8 @@
         const panel = document.createElement("div");
         panel.className = "inflight-panel";
         figure.querySelector(".plot").before(panel);
-        // The sliders: label, values, and index of the initial value. They start at v0: one float a thread.
+        // The sliders: label, values, and index of the initial value. They start at v0: one float per
+        // thread.
         const sliders = [
             ["bytes of a load", [4, 8, 16], 0],
             ["loads in flight in a thread", [1, 2, 4, 8, 16], 0],
@@ -62,7 +63,7 @@
             const outside = kib < axis.from ? " (left of the plot)" : kib > axis.to ? " (right of the plot)" : "";
             say.textContent = `${kib} KiB in flight on an SM${outside}, ${(kib * sms / 1024).toFixed(1)} MiB on the GPU, `
                 + `in ${registers} ${registers === 1 ? "register" : "registers"} of each thread. `
-                + `That allows ${percent(kib / busy)} of peak bandwidth at the wait of v7, ${percent(kib / idle)} at the latency of an idle GPU. `
+                + `That allows ${percent(kib / busy)} of peak bandwidth at v7's wait, and ${percent(kib / idle)} at the latency of an idle GPU. `
                 + `The nearest kernel that was measured: ${near.name}, ${near.kib.toFixed(0)} KiB, ${percent(near.share)}.`;
         };
         for (const { input } of sliders) {

@@ -17,7 +17,7 @@
         main.focus();
     });
     document.body.prepend(skip);
-    // The sidebar scrolls to its entry of this page, and Tab would go on from there.
+    // The sidebar scrolls to this page's entry, and Tab would continue from there.
     if (location.hash) return;
     document.body.tabIndex = -1;
     document.body.focus({ preventScroll: true });

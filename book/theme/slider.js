@@ -1,4 +1,5 @@
-// The slider: the time of each step at a size, and which step is fastest in all runs.
+// The size slider: shows each step's time at the selected size, and which step is the fastest in
+// all runs.
 "use strict";
 
 (() => {

@@ -1,5 +1,5 @@
 // The stepper, which goes through the rounds of a block as the interpreter traced them. Without
-// this script, a page shows the first and last rounds as pictures, and all of them in words. At the
+// this script, a page shows the first and last rounds as pictures, and all rounds in words. At the
 // first click on its button "Change", live/figure.js loads the interpreter.
 "use strict";
 
@@ -8,7 +8,8 @@
     const { LANES, on, count, shared, access } = book.access;
     const CELL = 20;
 
-    // Returns the ops of a warp in a frame, and its distance from the first warp of its group.
+    // Returns the operations of a warp in a frame, and the warp's distance from the first warp of
+    // its group.
     function warpOf(frame, warp) {
         const group = frame.groups.find(g => g.first <= warp && warp <= g.last);
         return group ? { ops: group.ops, by: warp - group.first } : { ops: [], by: 0 };
@@ -65,7 +66,7 @@
         }
 
         get frames() { return this.all[this.threads]; }
-        // On a phone, rows are taller than they are wide.
+        // On a narrow screen, such as a phone's, cells are drawn taller than wide.
         get narrow() { return this.figure.clientWidth < 480; }
         get frame() { return this.frames[this.at]; }
 
@@ -102,7 +103,7 @@
             this.select = select;
             if (this.data.live) {
                 this.change = button(this.changes(), "", () => this.wake());
-                this.change.setAttribute("aria-label", `${this.changes()} It brings the interpreter into this page`);
+                this.change.setAttribute("aria-label", `${this.changes()} This loads the interpreter into the page`);
                 this.panel = html("div", "st-live", stage);
             }
             this.time = html("div", "st-time", stage);
@@ -125,7 +126,7 @@
             this.below = html("div", "st-live", stage);
             figure.tabIndex = 0;
             figure.setAttribute("role", "group");
-            figure.setAttribute("aria-label", "Rounds of the kernel, step by step: arrow keys go on and back, space plays");
+            figure.setAttribute("aria-label", "Rounds of the kernel, step by step: the arrow keys step forwards and back, and the space bar plays");
             figure.addEventListener("keydown", event => this.key(event));
             this.touch(stage);
             let narrow = this.narrow;
@@ -144,7 +145,7 @@
         }
 
         // Shows one instruction at first: the first with a bank conflict, or else the first on shared
-        // memory; buttons select the others. A negative index shows all of them.
+        // memory; buttons select the others. A negative index shows all instructions.
         alone() {
             const { ops } = warpOf(this.frame, this.warp);
             const first = of => ops.findIndex(of);
@@ -164,7 +165,7 @@
         }
 
         key(event) {
-            // Controls that use these keys themselves keep them, and the keys do not turn the page.
+            // In controls that use these keys themselves, the keys do not turn the page.
             if (event.target.closest("select, input, textarea, [data-keys]")) return event.stopPropagation();
             const button = event.target.tagName === "BUTTON";
             const act = {
@@ -272,7 +273,7 @@
                 bar("bar", height - tall, tall - red);
                 if (red) bar("bar extra", height - red, red);
                 // If a bar is too narrow for its name, the name is shortened; if there are many bars, only
-                // every few have a name.
+                // every nth bar has a name.
                 svg("title", {}, group).textContent = frame.name;
                 const every = Math.ceil((this.narrow ? 52 : 28) / step);
                 if (index % every === 0) {
@@ -283,7 +284,7 @@
                 }
                 if (frame.end) svg("line", { class: frame.end, x1: x + step, x2: x + step, y1: 0, y2: height + 4 }, root);
             });
-            const label = html("div", "st-label", null, `active lanes in each round, of ${this.threads}${frames.some(extra) ? "; red: the part of its passes that bank conflicts add" : ""}${[...cut.values()].map(said => `; ${said}`).join("")}`);
+            const label = html("div", "st-label", null, `active lanes in each round, of ${this.threads}${frames.some(extra) ? "; red: the fraction of passes that bank conflicts add" : ""}${[...cut.values()].map(said => `; ${said}`).join("")}`);
             this.time.replaceChildren(label, root);
         }
 
@@ -299,7 +300,8 @@
                 const { ops } = warpOf(this.frame, warp), y = top + warp * tall;
                 const mask = maskOf(ops);
                 const clash = ops.reduce((m, op) => op.conflicts ? m | op.mask : m, 0);
-                // Use a node for each kind, not for each lane: a block has up to 1024 lanes.
+                // Use one SVG node for each kind of lane, not for each lane: a block has up to 1024
+                // lanes.
                 const cells = { clash: "", on: "", off: "" };
                 for (let lane = 0; lane < LANES; lane++) {
                     const kind = on(clash, lane) ? "clash" : on(mask, lane) ? "on" : "off";
@@ -359,10 +361,18 @@
             if (!table || this.worded === this.frames) return;
             this.worded = this.frames;
             table.caption.textContent = `The rounds of the first block, which has ${this.threads} threads. Kernel: ${this.kernel}.`;
-            const rows = this.frames.map(frame => {
+            // Consecutive rounds with the same description share a row.
+            const groups = [];
+            for (const frame of this.frames) {
+                const said = this.describe(frame), last = groups.at(-1);
+                const number = frame.name.match(/^Round (\d+)$/)?.[1];
+                if (number && last?.first && last.said === said) last.name = `Rounds ${last.first} to ${number}`;
+                else groups.push({ name: frame.name, first: number, said });
+            }
+            const rows = groups.map(({ name, said }) => {
                 const row = html("tr");
-                html("th", "", row, frame.name).scope = "row";
-                html("td", "", row, this.describe(frame));
+                html("th", "", row, name).scope = "row";
+                html("td", "", row, said);
                 return row;
             });
             table.tBodies[0].replaceChildren(...rows);
@@ -401,15 +411,15 @@
     }
 
     // An exercise: the judge, too, is loaded at the first click. Where the book is served there is a
-    // compiler, so a kernel can be written here.
+    // compiler, so a kernel can be written here. Hints are shown one by one.
     for (const box of document.querySelectorAll(".judge")) {
         const figure = document.querySelector("figure.stepper:not(.live-ladder)");
         const above = figure?.stepper.change && ["Judge the kernel of the figure", figure.stepper];
         const here = document.querySelector("meta[name=compile]") && ["Write it here", null];
-        for (const [said, stepper] of [above, here].filter(Boolean)) {
+        for (const [said, stepper, hint] of [above, here, ["Hint", null, true]].filter(Boolean)) {
             const button = html("button", "", box, said);
             button.type = "button";
-            button.addEventListener("click", () => script("live/judge.js").then(() => window.live.exercises(box, stepper))
+            button.addEventListener("click", () => script("live/judge.js").then(() => window.live.exercises(box, stepper, hint && button))
                 .catch(error => { button.textContent = `${error.message}: once more`; }));
         }
     }

@@ -96,11 +96,13 @@
             for (const op of ops) {
                 const kind = op.conflicts ? "clash" : op.what === "st" ? "write" : "read";
                 const wire = (d, lane, bank) => this.wires.push({ node: svg("path", { class: kind, d }, root), lane, bank });
-                // Draw a line to the bank of each word: a lane of 16 bytes has four.
+                // Draw a line to the bank of each word: a lane that accesses 16 bytes has four
+                // lines.
                 if (shared(op)) touched(op, by).forEach((first, lane) => {
                     for (let word = first; word < first + (op.wide || 1); word++) wire(`M${x(lane)} ${top + tall}L${x(bankOf(word))} ${bottom}`, lane, bankOf(word));
                 });
-                // A lane of 8 or 16 bytes takes more than one pass, but that is not a conflict.
+                // An access of 8 or 16 bytes per lane takes more than one pass, but that is not a
+                // conflict.
                 banks(op, by).forEach(({ size }, bank) => { most[bank] = Math.max(most[bank], op.conflicts ? size : Math.min(1, size)); });
                 if (op.what === "shfl" && op.cost) {
                     for (let lane = 0; lane + op.cost < LANES; lane++) {
@@ -121,7 +123,7 @@
             if (this.usesBanks) name(root, bottom + tall - 4, "banks");
             const said = ops.length === 1 && shared(ops[0]) ? `: ${words(ops[0], by)} of shared memory` : "";
             this.above.textContent = `warp ${warp}, lanes 0 to 31${said}`;
-            this.below.textContent = !this.usesBanks ? "" : `banks 0 to 31${clashes ? ", and the words that the warp accesses in each; a bank delivers one in a pass; point at any" : ""}`;
+            this.below.textContent = !this.usesBanks ? "" : `banks 0 to 31${clashes ? ", and the words that the warp accesses in each; a bank delivers one per pass; point at a bank for details" : ""}`;
             this.box.setAttribute("aria-label", `Lanes${this.usesBanks ? " and banks" : ""} of warp ${warp}: left and right go from one to the next${this.usesBanks ? ", up and down from lanes to banks" : ""}`);
             this.stage.replaceChildren(root);
             // Until the reader points at something, a bank with the most words is shown.

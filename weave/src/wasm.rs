@@ -2,8 +2,8 @@
 //! page can load from anywhere, even from a disk.
 //!
 //! Like PTX, the modules are committed with a stamp of their sources, so that building the book
-//! needs no second target. They are compressed here, because a page on a disk has no server to
-//! compress them.
+//! needs no second target. The modules are compressed here, because a page on a disk has no server
+//! to compress them.
 
 use std::{
     fs,
@@ -29,8 +29,8 @@ pub(crate) struct Module {
     sources: &'static [&'static str],
 }
 
-/// The modules for the figures and for the exercises. Pages load them at the first click.
-pub(crate) const MODULES: [Module; 2] = [
+/// The modules for the figures, for the exercises and for timelines. Pages load the modules at the first click.
+pub(crate) const MODULES: [Module; 3] = [
     Module {
         package: "page",
         file: "book/live/interpreter.js",
@@ -58,6 +58,26 @@ pub(crate) const MODULES: [Module; 2] = [
             "learn/judge/src",
             "simt/src",
             "numbers/src",
+            "rust-toolchain.toml",
+        ],
+    },
+    Module {
+        package: "page-time",
+        file: "book/live/time.wasm.js",
+        handed: "live.times",
+        sources: &[
+            "learn/page-time/src",
+            "learn/page/src/export.rs",
+            "predict/src",
+            "results/probes",
+            "results/predictions",
+            "simt/src",
+            "numbers/src",
+            "common/src/plan",
+            "common/src/run",
+            "common/src/device",
+            "common/src/error.rs",
+            "steps",
             "rust-toolchain.toml",
         ],
     },
@@ -134,8 +154,8 @@ fn make(sh: &Shell, root: &Path, module: &Module, check: bool) -> Result<()> {
     Ok(())
 }
 
-/// Compiles a module. The flags make its bytes the same on every machine, without the paths on this
-/// machine.
+/// Compiles a module. The flags make the module's bytes the same on every machine, and keep this
+/// machine's paths out of them.
 fn compile(sh: &Shell, root: &Path, package: &str) -> Result<Vec<u8>> {
     let home = |name: &str, folder: &str| {
         std::env::var_os(name)
@@ -159,7 +179,8 @@ fn compile(sh: &Shell, root: &Path, package: &str) -> Result<Vec<u8>> {
     fs::read(&path).with_context(|| format!("reading {}", path.display()))
 }
 
-/// Returns the script, which passes the module to the page that loads it, as base64 of gzip.
+/// Returns the script, which contains the module, compressed with gzip and encoded as base64, and
+/// passes it to the page that loads the script.
 fn script(module: &Module, wasm: &[u8], sources: &str) -> Result<String> {
     let wasm_hash = hex(&Hash::hash(wasm));
     Ok(format!(
@@ -198,8 +219,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the stamp of the sources, which is a hash of their names and contents. It is the same
-/// for both kinds of line endings.
+/// Returns the stamp of the sources, which is a hash of their names and contents. The stamp is the
+/// same for both kinds of line endings.
 fn stamp(root: &Path, sources: &[&str]) -> Result<String> {
     let mut files = Vec::new();
     for source in sources {

@@ -45,7 +45,7 @@ pub(crate) fn run(sh: &Shell, options: &xtask::Book) -> Result<()> {
 
 /// Builds the book into `book/book`, and returns the folder that has its pages.
 ///
-/// A draft is built even if it has faults, which are printed.
+/// A draft is built even if it has errors, which are printed.
 pub(crate) fn build(draft: bool) -> Result<PathBuf> {
     let start = Instant::now();
     let root = xtask::root();

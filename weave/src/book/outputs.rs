@@ -152,7 +152,7 @@ impl Wanted {
 
     /// Returns the commands in a console that run on any machine, each with the lines below it.
     ///
-    /// A shell block has no prompts and no outputs. Its commands for a GPU are tried in the
+    /// A shell block has no prompts and no outputs, and commands for a GPU in it are tried in the
     /// interpreter.
     fn typed(&mut self, place: &str, body: &str) {
         for line in body.lines().filter(|line| line.starts_with("cargo ")) {
@@ -274,7 +274,8 @@ fn counts(root: &Path, cases: &BTreeSet<Case>, failed: &mut Vec<String>) -> Resu
     Ok(counts)
 }
 
-/// Counts the kernels for a small sum. One program runs all of them and prints a record for each.
+/// Counts the kernels for a small sum. One program runs all of these kernels and prints a record
+/// for each.
 fn ways(root: &Path, n: u64, counts: &mut Counts) -> Result<()> {
     println!("counting the kernels for a small sum, n = {n}");
     let command = format!(
@@ -290,7 +291,7 @@ fn ways(root: &Path, n: u64, counts: &mut Counts) -> Result<()> {
 }
 
 /// Writes changed files and removes unused files, unless something failed. A check only reports
-/// such files.
+/// changed and unused files.
 fn keep(
     folder: &Path,
     files: &BTreeMap<String, String>,

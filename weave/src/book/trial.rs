@@ -21,7 +21,10 @@ pub(crate) fn run(sh: &Shell, html: &Path) -> Result<()> {
     cmd!(sh, "node book/test/pages.mjs {browser} {html}")
         .run()
         .context("node runs book/test/pages.mjs")?;
-    // The programs with which the pages are compared are in the same folder.
+    cmd!(sh, "node book/test/time.mjs {browser} {html}")
+        .run()
+        .context("node runs book/test/time.mjs")?;
+    // The programs whose results the pages must match are in the same folder.
     let programs = xtask::programs::path("weave")?;
     let programs = programs.parent().unwrap_or(Path::new("."));
     // The figures are also tested from a server, where readers can edit CUDA code. The server ends

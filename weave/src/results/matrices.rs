@@ -13,7 +13,8 @@ use measured::{
 use super::folders::{newest, of_gpu};
 
 /// Returns the text of a block: `matrices ways`, `matrices volume`, `matrices overlap` or `matrices
-/// threshold`. Each comes from the newest folder or, with `on=h200`, from that GPU's newest folder.
+/// threshold`. Each block comes from the newest folder or, with `on=h200`, from that GPU's newest
+/// folder.
 pub(crate) fn block(root: &Path, words: &[&str]) -> Result<String> {
     let (words, gpu) = of_gpu(words);
     let (name, file) = match words {

@@ -22,9 +22,10 @@ use fill::{MARK, fill};
 use library::Library;
 
 /// The pages that may have blocks, if they exist. The book's chapters use directives instead.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
     "README.md",
     "reduce/README.md",
+    "reduce/beside/candle/README.md",
     "reduce/python/README.md",
     "results/matrices/README.md",
     "results/rows/README.md",
@@ -119,7 +120,9 @@ impl Results {
                 match rest {
                     "" => newest.short(Some("results")),
                     "packed" => newest.short(None),
-                    _ => bail!("`library {rest}`: leave the word out, or use `packed`"),
+                    _ => bail!(
+                        "there is no block `library {rest}`: use `library` or `library packed`"
+                    ),
                 }
             }
             "" | "ladder" => Ok(match self.runs.last() {
@@ -215,7 +218,8 @@ mod tests {
         let root = tree("faults");
         let path = root.join("results/ladder/2000-01-02-synthetic-gpu/raw.csv");
         let raw = fs::read_to_string(&path).unwrap();
-        // Every v1 sample at the largest size is a thousand times faster: above the bus's peak.
+        // Every v1 sample at the largest size is made a thousand times faster, which exceeds the
+        // bus's peak bandwidth.
         let broken: String = raw
             .lines()
             .map(|line| match line.starts_with("v1-divergence,f32,256,16777216") {

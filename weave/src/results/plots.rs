@@ -27,8 +27,8 @@ fn failed(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("drawing: {error}")
 }
 
-/// Plots the faster CUB's time divided by the time of `reduce` at every drawn size, with its
-/// interval. Sizes at which `reduce` is significantly slower are red.
+/// Plots the time of the faster CUB version divided by the time of `reduce` at every drawn size,
+/// with the ratio's interval. Sizes at which `reduce` is significantly slower are red.
 pub(crate) fn drawn(series: &Series) -> Result<String> {
     let ratios = series.times.keys().filter_map(|&n| {
         let (ratio, _) = series.ratio(n, "reduce")?;

@@ -8,8 +8,9 @@ use measured::python;
 use super::folders::{newest, of_gpu};
 
 /// Returns the text of a block: `python sums CLOCK` and `python rows CLOCK`, where the clock is
-/// `gpu`, `host` or `call`; `python batches`; `python start`; `python peer NAME CLOCK`. Each comes
-/// from the newest folder that has the samples or, with `on=h200`, from that GPU's newest folder.
+/// `gpu`, `host` or `call`; `python batches`; `python start`; `python peer NAME CLOCK`. Each block
+/// comes from the newest folder that has the samples or, with `on=h200`, from that GPU's newest
+/// folder.
 pub(crate) fn block(root: &Path, words: &[&str]) -> Result<String> {
     let (words, gpu) = of_gpu(words);
     let folder = |file: &str| {

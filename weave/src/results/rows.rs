@@ -18,10 +18,10 @@ use super::{
     matrices,
 };
 
-/// Returns the text of a block. A table of times is, for example, `rows powers`; `rows below drawn`
+/// Returns the text of a block. For example, `rows powers` is a table of times; `rows below drawn`
 /// counts the slow shapes; `rows study` has the kernels of the study, at all shapes or at those
-/// named, such as `16x2^20`. Each comes from the newest folder or, with `on=h200`, from that GPU's
-/// newest folder. `rows tried` lists the rejected kernels.
+/// named, such as `16x2^20`. Each block comes from the newest folder or, with `on=h200`, from that
+/// GPU's newest folder. `rows tried` lists the rejected kernels.
 pub(crate) fn block(root: &Path, words: &[&str]) -> Result<String> {
     let (words, gpu) = of_gpu(words);
     match words {
@@ -76,7 +76,7 @@ pub(crate) fn micros(samples: &[Launched], way: &str, (rows, elements): (u64, u6
     (!sorted.is_empty()).then(|| numbers::quantile(&sorted, 0.5))
 }
 
-/// Returns the times in a folder, by shape and kernel.
+/// Returns the times in a folder, keyed by shape and kernel.
 pub(crate) fn cells(root: &Path, gpu: &str, what: &str) -> Result<Cells> {
     let folder = folder(root, gpu, what)?.join(what);
     let read = |name: &str| Taken::read(&folder.join(name));
@@ -116,7 +116,7 @@ fn study(samples: &[Launched], only: &[(u64, u64)]) -> Result<String> {
     let heads = ["way"].into_iter().chain(more.iter().copied()).map(str::to_owned);
     let sizes = shapes
         .iter()
-        .map(|(rows, n)| format!("{} × {} µs", numbers::size(*rows), numbers::size(*n)));
+        .map(|(rows, n)| format!("{} × {}, µs", numbers::size(*rows), numbers::size(*n)));
     let mut table = Table::new(heads.chain(sizes));
     for way in ways {
         // A multiprocessor can have 2048 resident threads.

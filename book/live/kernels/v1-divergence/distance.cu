@@ -8,15 +8,15 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int distance;
     asm("mov.u32 %0, 2; // the slider" : "=r"(distance));
 
-    // Place: value j is that many words behind value j - 1, round and round, and no two share a word.
+    // Place: value j is `distance` words after value j - 1, cyclically; no two values share a word.
     unsigned int even = distance & (0 - distance);
     auto place = [=](unsigned int j) { return (j * distance + j * even / blockDim.x) % blockDim.x; };
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: read one element per thread, or zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
-    // Reduce: the block's elements to one.
+    // Reduce: combine the block's elements into one.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
         if (tid < s) {
             shared[place(tid)] += shared[place(tid + s)];
@@ -24,7 +24,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         __syncthreads();
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }

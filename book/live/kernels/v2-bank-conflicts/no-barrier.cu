@@ -5,18 +5,18 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
-    // Load: one element a thread, zero beyond the end.
+    // Load: read one element per thread, or zero beyond the end.
     shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
 
-    // Reduce: the block's elements to one.
+    // Reduce: combine the block's elements into one.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {
         if (tid < s) {
             shared[tid] += shared[tid + s];
         }
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }

@@ -5,11 +5,11 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * blockDim.x) + tid;
 
-    // Load: two elements a thread, zero beyond the end.
+    // Load: read two elements per thread, or zero beyond the end.
     shared[tid] = (i < n ? in[i] : 0) + (i + blockDim.x < n ? in[i + blockDim.x] : 0);
     __syncthreads();
 
-    // Reduce: the block's elements to one.
+    // Reduce: combine the block's elements into one.
     for (unsigned int s = blockDim.x / 2; s > 32; s /= 2) {
         if (tid < s) {
             shared[tid] += shared[tid + s];
@@ -26,7 +26,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
         row[tid] += row[tid + 1];
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }

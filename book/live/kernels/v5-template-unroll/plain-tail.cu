@@ -6,11 +6,11 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
 
-    // Load: two elements a thread, zero beyond the end.
+    // Load: read two elements per thread, or zero beyond the end.
     shared[tid] = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
     __syncthreads();
 
-    // Reduce: the block's elements to one.
+    // Reduce: combine the block's elements into one.
     if (Block >= 1024) { if (tid < 512) shared[tid] += shared[tid + 512]; __syncthreads(); }
     if (Block >=  512) { if (tid < 256) shared[tid] += shared[tid + 256]; __syncthreads(); }
     if (Block >=  256) { if (tid < 128) shared[tid] += shared[tid + 128]; __syncthreads(); }
@@ -25,13 +25,13 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
         sum += shared[tid + 1];  shared[tid] = sum;
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = shared[0];
     }
 }
 
-// One entry point for each block size: the host picks the one that it launches.
+// There is one entry point for each block size; the host chooses the one to launch.
 #define ENTRY(Block) \
     extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
     { reduce<Block>(in, out, n); }

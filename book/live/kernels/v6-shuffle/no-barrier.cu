@@ -6,10 +6,10 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     unsigned int tid = threadIdx.x;
     unsigned long long i = (unsigned long long)blockIdx.x * (2 * Block) + tid;
 
-    // Load: two elements a thread, zero beyond the end.
+    // Load: read two elements per thread, or zero beyond the end.
     Element sum = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     if (tid < 32) {
@@ -17,13 +17,13 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[blockIdx.x] = sum;
     }
 }
 
-// One entry point for each block size: the host picks the one that it launches.
+// There is one entry point for each block size; the host chooses the one to launch.
 #define ENTRY(Block) \
     extern "C" __global__ void reduce_##Block(const Element* in, Element* out, unsigned long long n) \
     { reduce<Block>(in, out, n); }

@@ -11,7 +11,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     unsigned long long i = (unsigned long long)b * (Loads * Block) + tid;
     unsigned long long stride = (unsigned long long)blocks * (Loads * Block);
 
-    // Load: eight vectors a thread in each iteration, zero beyond the end; then n % Width elements.
+    // Load: read eight vectors per thread and iteration (zero past the end), then n % Width elements.
     const Vector* vectors = (const Vector*)in;
     Vector sums = {};
     #pragma unroll 1
@@ -23,7 +23,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     Element sum = b == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
     for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: each warp to one value, then those values in the first warp.
+    // Reduce: combine each warp's values into one, then those values in the first warp.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -32,13 +32,13 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
         for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     }
 
-    // Store: the block's partial sum.
+    // Store: write the block's partial sum.
     if (tid == 0) {
         out[b] = sum;
     }
 }
 
-// The second launch has become a call, made by the block that takes the last ticket.
+// A call replaces the second launch; the block with the last ticket makes the call.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n, Element* partials,
                        unsigned int* tickets)
@@ -47,13 +47,13 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n, El
     add<Block>(in, gridDim.x == 1 ? out : partials, n, blockIdx.x, gridDim.x);
     if (gridDim.x == 1) return;
     if (threadIdx.x == 0) {
-        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last one resets the counter.
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; // The last block resets the counter.
     }
     __syncthreads();
     if (last) add<Block>(partials, out, gridDim.x, 0, 1);
 }
 
-// One entry point for each block size: the host picks the one that it launches.
+// There is one entry point for each block size; the host chooses the one to launch.
 #define ENTRY(Block) \
     extern "C" __global__ void __launch_bounds__(Block, 1024 / Block) reduce_##Block( \
         const Element* in, Element* out, unsigned long long n, Element* partials, \

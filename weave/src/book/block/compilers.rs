@@ -1,5 +1,5 @@
-//! Implements `{{compilers STEP…}}`, a table of how many of a kernel's counts are the same for both
-//! compilers.
+//! Implements `{{compilers STEP…}}`, which shows how many of a kernel's counts are the same for
+//! both compilers.
 
 use anyhow::{Context, Result};
 
@@ -18,7 +18,9 @@ pub(crate) fn html(sources: &Sources, names: &[&str]) -> Result<String> {
             let mut words = line.split_whitespace();
             words.next() == Some(*name) && words.next() == Some("sm_90")
         });
-        let line = line.with_context(|| format!("compilers.txt has no {name} for sm_90"))?;
+        let line = line.with_context(|| {
+            format!("compilers.txt has no {name} for sm_90: run `cargo x compilers`")
+        })?;
         let (equal, differ) = differences(line);
         let [ours, theirs] = ["warp_insts", ""].map(|count| of(&differ, count));
         let name = if steps.contains(name) { link(name, "") } else { escape(name) };
@@ -34,7 +36,8 @@ pub(crate) fn html(sources: &Sources, names: &[&str]) -> Result<String> {
     Ok(table(&caption, &head, &rows).replace("class=\"figures\"", "class=\"figures opcodes\""))
 }
 
-/// Returns the numbers of equal and of all counts, and each count that differs, with both values.
+/// Returns the number of equal counts, the total number of counts, and each count that differs,
+/// with both values.
 fn differences(line: &str) -> (String, Vec<(String, String)>) {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words
@@ -49,8 +52,8 @@ fn differences(line: &str) -> (String, Vec<(String, String)>) {
     )
 }
 
-/// Returns both values of a count; without a name, of all counts except the numbers of
-/// instructions.
+/// Returns both values of the named count or, if the name is empty, both values of every count
+/// except the numbers of instructions.
 fn of(differ: &[(String, String)], count: &str) -> String {
     let wanted = |name: &str| match count {
         "" => !["warp_insts", "thread_insts"].contains(&name),

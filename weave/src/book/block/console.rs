@@ -38,7 +38,9 @@ pub(crate) fn excerpt(sources: &Sources, words: &str) -> Result<String> {
     let start = lines.iter().position(|line| line.contains(from));
     let start = start.with_context(|| format!("`{first}` prints no line with `{from}`"))?;
     let length = lines[start..].iter().position(|line| line.contains(to));
-    let length = length.with_context(|| format!("`{first}`: after `{from}` no line has `{to}`"))?;
+    let length = length.with_context(|| {
+        format!("`{first}` prints no line with `{to}` at or after the line with `{from}`")
+    })?;
     let end = start + length + 1;
     let more = |is: bool| if is { "…\n" } else { "" };
     Ok(block(&format!(

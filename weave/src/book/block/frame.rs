@@ -1,4 +1,4 @@
-//! The frame of a small plot of points, and the positions of the points' labels.
+//! The frame of a small scatter plot, and the positions of its labels.
 
 /// The width of the plot, which fits on a phone.
 pub(super) const WIDTH: f64 = 480.0;
@@ -25,21 +25,22 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// The height of a line in letters of 17 pixels, the size on a phone.
+    /// The height of a line of text in letters of 17 pixels, the size on a phone.
     const HEIGHT: f64 = 16.0;
 
     pub(super) fn new(left: f64, top: f64, width: f64) -> Area {
         Area { left, top, width }
     }
 
-    fn meets(&self, other: &Area) -> bool {
+    pub(super) fn meets(&self, other: &Area) -> bool {
         self.left < other.left + other.width
             && other.left < self.left + self.width
             && (self.top - other.top).abs() < Area::HEIGHT
     }
 }
 
-/// Returns the area for a point's label: right, left or below, the first of these that is free.
+/// Returns the area for a point's label: the first free area among those to the right, to the left
+/// and below.
 pub(super) fn place((x, y): (f64, f64), width: f64, taken: &[Area]) -> Area {
     let rows = (0..12).map(|row| y - 6.0 + 17.0 * f64::from(row));
     let mut places = rows.flat_map(|top| [x + 8.0, x - 8.0 - width].map(|left| (left, top)));

@@ -1,4 +1,4 @@
-//! Published tables, with times for the same steps on GPUs from eighteen years.
+//! Published tables, with times for the same steps on GPUs from a span of eighteen years.
 
 use anyhow::{Context, Result, anyhow, bail};
 use measured::history::Published;
@@ -33,7 +33,9 @@ pub(crate) fn cell(sources: &Sources, name: &str, row: &str, column: &str) -> Re
     let (value, unit) = match (column, found) {
         ("year", _) => (f64::from(table.year), Unit::Text(table.year.to_string())),
         ("bus", _) => (
-            1e9 * table.bus_gb_per_s.context("its peak memory bandwidth is not known")?,
+            1e9 * table
+                .bus_gb_per_s
+                .context("the peak memory bandwidth of this GPU is not known")?,
             Unit::Rate,
         ),
         (_, None) => bail!("the table of the {} has no row `{row}`", table.gpu),
@@ -47,7 +49,8 @@ pub(crate) fn cell(sources: &Sources, name: &str, row: &str, column: &str) -> Re
             (table.rate(this) / table.rate(last), Unit::Factor)
         }
         ("bus%", Some(row)) => {
-            let bus = table.bus_gb_per_s.context("its peak memory bandwidth is not known")?;
+            let bus =
+                table.bus_gb_per_s.context("the peak memory bandwidth of this GPU is not known")?;
             (table.rate(row) / bus, Unit::Share)
         }
         _ => bail!("`{column}`: use time, gbps, bus%, speedup, step, bus or year"),

@@ -16,7 +16,7 @@ use crate::book::source::{
     timed::{At, rate},
 };
 
-/// The number of elements for which the shares were measured.
+/// The number of elements at which the fractions of peak bandwidth were measured.
 const N: u64 = 1 << 28;
 /// The lower end of the axis, in KiB; each tick is twice the previous one.
 const FROM: f64 = 4.0;
@@ -49,8 +49,8 @@ pub(crate) fn html(sources: &Sources, names: &[&str]) -> Result<String> {
         })
     };
     let points = names.iter().map(point).collect::<Result<Vec<_>>>()?;
-    // The KiB that an SM needs in flight, at the latency of an idle GPU and at the wait counted for
-    // v7.
+    // The numbers of KiB that an SM needs in flight: for the latency of an idle GPU, and for the
+    // wait computed from v7's counters.
     let latency = super::probe::number(sources, "latency", "1", "ns")?.value;
     let idle = bus * latency / f64::from(sms) / 1024.0;
     let busy = flight::needed(sources, None, "v7-grid-stride")?.value;
@@ -97,7 +97,7 @@ fn drawing(points: &[Point], idle: f64, busy: f64, gpu: &str) -> String {
         "<text class=\"title\" x=\"{LEFT}\" y=\"{}\">KiB that an SM may have in flight</text>",
         bottom + 40.0
     );
-    // The curve is the limit between the two latencies.
+    // The shaded area lies between the limits for the two latencies.
     let curve = |needed: f64, back: bool| {
         let steps = (0..=60).map(|i| FROM * (TO / FROM).powf(f64::from(i) / 60.0));
         let mut at: Vec<String> =

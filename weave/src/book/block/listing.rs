@@ -28,8 +28,8 @@ pub(crate) fn kernel(sources: &Sources, step: &str) -> Result<String> {
     Ok(named(&path(sources, step, "kernel.cu")?, Language::Cuda, &kernel.source))
 }
 
-/// Implements `{{driver STEP}}`, which shows the plan function, or a function that it calls, with
-/// its comment, up to its closing brace at the margin.
+/// Implements `{{driver STEP}}`, which shows the plan function, or a function that it calls: the
+/// comment, and the code up to the closing brace at the margin.
 pub(crate) fn driver(sources: &Sources, step: &str, function: &str) -> Result<String> {
     let file = path(sources, step, "lib.rs")?;
     let text = read(&sources.root.join(&file))?;
@@ -112,7 +112,7 @@ pub(crate) fn fence(info: &str, body: &str, chapter: &Path) -> Result<String> {
     ensure!(!code.trim().is_empty(), "the code block is empty");
     ensure!(
         !code.contains("{{#"),
-        "a `{{{{#` that is not an `{{{{#include PATH}}}}` on a line of its own"
+        "`{{{{#` may begin only an `{{{{#include PATH}}}}` on a line of its own"
     );
     Ok(match Language::of(info) {
         Some(language) => format!("\n{}\n", highlight::listing(language, &code)),
@@ -120,7 +120,8 @@ pub(crate) fn fence(info: &str, body: &str, chapter: &Path) -> Result<String> {
     })
 }
 
-/// Reads `{{#include path:anchor}}`, relative to the chapter, without the lines of the anchor.
+/// Reads `{{#include path:anchor}}`, relative to the chapter, without the lines that mark the
+/// anchor.
 fn include(what: &str, chapter: &Path) -> Result<String> {
     let (file, anchor) = what.split_once(':').map_or((what, None), |(f, a)| (f, Some(a)));
     let text = read(&chapter.parent().context("a chapter has a folder")?.join(file))?;

@@ -1,5 +1,5 @@
-//! Writes the files that the interactive figures load at the first click: kernels as scripts, which
-//! join the committed interpreter and the scripts in `book/live/`.
+//! Writes the files that the interactive figures load at the first click: kernels as scripts, the
+//! committed interpreter, and the scripts in `book/live/`.
 
 use std::{fs, path::Path};
 
@@ -10,8 +10,8 @@ use xtask::kernels::{self, Kernel};
 
 use crate::book::source::{BOOK, Sources, file::read};
 
-/// The first step whose grid depends on the number of multiprocessors; the grids of later steps do
-/// too.
+/// The first step whose grid depends on the number of multiprocessors, as do the grids of later
+/// steps.
 const SIZED: &str = "v7-grid-stride";
 /// The initial number of elements in an interactive figure, which gives every step a few blocks.
 const N: u64 = 1 << 12;
@@ -37,9 +37,9 @@ pub(crate) fn facts(sources: &Sources, name: &str) -> Result<Value> {
 /// An alternative kernel for a step's figure.
 struct Variant {
     name: String,
-    /// The step whose plan launches it.
+    /// The step whose plan launches the kernel.
     step: String,
-    /// The label of its button.
+    /// The label of the kernel's button.
     label: String,
     /// The slider for a number in the kernel: its label, range and initial value.
     knob: Option<Value>,
@@ -177,10 +177,11 @@ pub(crate) fn write(html: &Path) -> Result<()> {
             fs::write(folder.join(format!("{name}.{element}.js")), script)?;
         }
     }
-    // The skeletons of the exercises, which readers edit in a served page.
+    // The hints of the exercises, and their skeletons, which readers edit in a served page.
     for task in &judge::TASKS {
         let exercise = check::exercise::Exercise::of(task.number)?;
-        let script = format!("live.task({}, {});\n", task.number, json!(read(&exercise.kernel())?));
+        let (source, hints) = (json!(read(&exercise.kernel())?), json!(exercise.text()?.1));
+        let script = format!("live.task({}, {source}, {hints});\n", task.number);
         fs::write(folder.join(format!("task-{}.js", task.number)), script)?;
     }
     Ok(())
@@ -216,8 +217,8 @@ mod tests {
         }
     }
 
-    /// The page has a list of the steps, because a dependency on the ladder would require the
-    /// libraries for GPUs.
+    /// The page's module takes the list of the steps from the crate `steps`, because the ladder
+    /// depends on the libraries for GPUs.
     #[test]
     fn the_page_has_the_steps_of_the_ladder() {
         let names =

@@ -26,7 +26,7 @@ pub(crate) fn html(sources: &Sources, study: &str, counts: &[&str]) -> Result<St
 }
 
 /// Finds the loop with the most loads. Writes `L` for each load and, for each addition, the number
-/// of the load whose value it uses.
+/// of the load whose value the addition uses.
 fn order(text: &str) -> Option<String> {
     let loops = text.split("\n.L").filter_map(|block| {
         let (label, code) = block.split_once(":\n")?;

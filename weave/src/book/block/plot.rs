@@ -127,7 +127,7 @@ pub(crate) fn html(sources: &Sources, kind: &str, names: &[&str]) -> Result<Stri
                 .collect();
             (
                 Axis { low, high, log: false, ticks, title: "CUB's time / ours".into() },
-                "How many times faster than CUB, against the number of elements",
+                "Speedup over CUB against the number of elements",
             )
         }
         _ => bail!("`plot {kind}`: use bandwidth, time or peers"),

@@ -1,8 +1,8 @@
 //! Implements `{{probe FILE COLUMN…}}` and `{{num probe FILE ROW COLUMN}}`, which show output from
 //! the probe programs. Each of these programs answers one question about a GPU. The output is in
-//! the newest folder of `results/probes/`.
+//! the newest folder of `results/probes/` that is from the GPU of the ladder's run.
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
@@ -36,18 +36,70 @@ impl Probe {
     }
 }
 
-/// Returns the name of the newest folder that has this file, and the file's contents.
-fn newest(sources: &Sources, file: &str) -> Result<(String, Probe)> {
+/// The folders of probes, from the oldest to the newest.
+fn folders(sources: &Sources) -> Result<Vec<PathBuf>> {
     let probes = sources.root.join("results/probes");
     let entries = fs::read_dir(&probes).with_context(|| probes.display().to_string())?;
     let mut folders = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     folders.sort();
-    let path = folders.into_iter().rev().map(|folder| folder.join(format!("{file}.csv")));
+    Ok(folders)
+}
+
+/// Returns the name of the newest folder that has this file and is from the GPU of the ladder's
+/// run, and the file's contents.
+fn newest(sources: &Sources, file: &str) -> Result<(String, Probe)> {
+    let gpu = sources.run(None)?.env.gpu.name.to_ascii_lowercase().replace(' ', "-");
+    let of = |folder: &PathBuf| folder.to_string_lossy().ends_with(&format!("-{gpu}"));
+    let folders = folders(sources)?.into_iter().filter(of);
+    let path = folders.rev().map(|folder| folder.join(format!("{file}.csv")));
     let path = path.into_iter().find(|path| path.exists());
-    let path = path.with_context(|| format!("results/probes has no {file}.csv"))?;
+    let path = path.with_context(|| format!("results/probes has no {file}.csv of the {gpu}"))?;
     let probe = Probe::of(&read(&path)?).with_context(|| path.display().to_string())?;
     let name = path.strip_prefix(&sources.root).unwrap_or(&path).to_string_lossy().into_owned();
     Ok((name, probe))
+}
+
+/// The latency of a load on a GPU, at several levels of memory traffic.
+pub(super) struct Loaded {
+    /// The name of the GPU.
+    pub(super) name: String,
+    /// The points, in the order of the bytes in flight.
+    pub(super) points: Vec<Load>,
+}
+
+/// A level of memory traffic.
+pub(super) struct Load {
+    /// The maximum number of KiB in flight on each SM.
+    pub(super) kib: f64,
+    /// The throughput of the memory.
+    pub(super) gb_per_s: f64,
+    /// The latency of a load.
+    pub(super) ns: f64,
+}
+
+impl Loaded {
+    pub(super) fn of(text: &str) -> Result<Loaded> {
+        let probe = Probe::of(text)?;
+        let columns = ["kib_in_flight", "gb_per_s", "ns"].map(|name| probe.column(name));
+        let [kib, gb_per_s, ns] = columns;
+        let (kib, gb_per_s, ns) = (kib?, gb_per_s?, ns?);
+        let point = |row: &Vec<String>| {
+            let cell = |at: usize| row[at].parse::<f64>().with_context(|| format!("{row:?}"));
+            Ok(Load { kib: cell(kib)?, gb_per_s: cell(gb_per_s)?, ns: cell(ns)? })
+        };
+        let mut points = probe.rows.iter().map(point).collect::<Result<Vec<_>>>()?;
+        points.sort_by(|a, b| a.kib.total_cmp(&b.kib));
+        let name = probe.about.split(',').next().unwrap_or_default().to_owned();
+        Ok(Loaded { name, points })
+    }
+}
+
+/// Returns the contents of each `latency.csv` in `results/probes/`.
+pub(super) fn loaded(sources: &Sources) -> Result<Vec<Loaded>> {
+    let paths = folders(sources)?.into_iter().map(|folder| folder.join("latency.csv"));
+    let read =
+        |path: PathBuf| Loaded::of(&read(&path)?).with_context(|| path.display().to_string());
+    paths.filter(|path| path.exists()).map(read).collect()
 }
 
 /// Implements `{{probe …}}`: returns a table of some columns in a file, in this order;

@@ -18,12 +18,12 @@ fn folder(sources: &Sources) -> Result<PathBuf> {
     let entries = fs::read_dir(&results).context("reading results/cupti")?;
     let folders = entries.flatten().map(|entry| entry.path());
     let ours = |path: &PathBuf| path.is_dir() && path.to_string_lossy().contains("-nvidia-h200");
-    folders.filter(ours).max().context("results/cupti has no folder of an H200")
+    folders.filter(ours).max().context("results/cupti has no folder for an H200")
 }
 
 /// Implements `{{gpu v1-divergence counters}}`, which shows the command and its output.
 pub(crate) fn log(sources: &Sources, step: &str, what: &str) -> Result<String> {
-    ensure!(step == STEP, "results/cupti keeps the logs of {STEP}");
+    ensure!(step == STEP, "results/cupti has logs of {STEP} only");
     let text = read(&folder(sources)?.join(format!("{what}.txt")))?;
     Ok(format!("$ cargo run -p {step} -- --n 2^20 --{what}\n{text}"))
 }
@@ -83,7 +83,7 @@ struct Published {
     row: Vec<Row>,
 }
 
-/// Implements `{{profile}}`, which shows the activities on both GPUs, by name.
+/// Implements `{{profile}}`, which shows the activities on both GPUs, grouped by name.
 pub(crate) fn table(sources: &Sources) -> Result<String> {
     let text = read(&sources.root.join("results/cupti/nvprof.toml"))?;
     let theirs: Published = toml::from_str(&text).context("results/cupti/nvprof.toml")?;
@@ -148,7 +148,7 @@ fn time(us: f64) -> String {
 /// The width of a picture.
 const WIDTH: f64 = 640.0;
 const BAR: f64 = 26.0;
-/// The width of a letter, which limits how short an event with a name can be.
+/// The width of a letter, which determines the shortest event that can show its name.
 const LETTER: f64 = 7.1;
 const SEEN: f64 = 6.0;
 

@@ -52,7 +52,7 @@ pub(crate) fn fastest(sources: &Sources) -> Result<String> {
     let head =
         ["elements", "fastest step", "ties with it", "speedup of <code>reduce</code> over it"];
     let caption = format!(
-        "The times are GPU-gated, for f32 and L2 cold, from {}. <em>Tie</em> means that the runs disagree about which variant is faster, or that all their ratios are within half a per cent of 1. Without <em>tie</em> all runs agree, although the interval may contain 1. The last column is the speedup of <code>reduce</code>, with the 95 % prediction interval for a further run's ratio.",
+        "The times are GPU-gated, for f32 and L2 cold, from {}. <em>Tie</em> means that the runs disagree about which variant is faster, or that all their ratios are within half a per cent of 1. Where no <em>tie</em> is shown, all runs agree on which variant is faster, although the interval may contain 1. The last column is the speedup of <code>reduce</code>, with the 95 % prediction interval for a further run's ratio.",
         of_runs(&kind)
     );
     Ok(table(&caption, &head.map(str::to_owned), &rows))
@@ -90,7 +90,7 @@ pub(crate) fn against(sources: &Sources, names: &[&str], on: Option<&str>) -> Re
     let head: Vec<String> =
         ["elements"].iter().chain(names).map(|name| (*name).to_owned()).collect();
     let caption = format!(
-        "Speedup over CUB for f32, L2 cold, GPU-gated, from {}, each with {}. <em>Tie</em> means that the runs disagree about which variant is faster, or that all their ratios are within half a per cent of 1. Without <em>tie</em> all runs agree, although the interval may contain 1. A ratio without an interval is from one run.",
+        "Speedup over CUB for f32, L2 cold, GPU-gated, from {}, each with {}. <em>Tie</em> means that the runs disagree about which variant is faster, or that all their ratios are within half a per cent of 1. Where no <em>tie</em> is shown, all runs agree on which variant is faster, although the interval may contain 1. A ratio without an interval is from one run.",
         of_runs(&kind),
         match kind.len() {
             2 => "both runs' medians after their mean",
@@ -133,7 +133,7 @@ pub(crate) fn clocks(sources: &Sources, names: &[&str]) -> Result<String> {
 }
 
 /// Implements `{{calls sum f32}}`, which shows wall times of `reduce` and CUB, in microseconds, and
-/// their ratio. Each is called in the way in which an application would call it.
+/// their ratio. Both libraries are called as an application would call them.
 pub(crate) fn calls(sources: &Sources, operation: &str, element: &str) -> Result<String> {
     let (folder, taken) = library::named(&sources.root, "h200")?;
     let title = format!("{operation} of {element}");
@@ -170,7 +170,7 @@ pub(crate) fn held(sources: &Sources, which: &str) -> Result<Quantity> {
     let (within, between) = repeat::held(&kind);
     let (held, what) = match which {
         "within" => (within, "of one run contained the median of another"),
-        _ => (between, "from all runs but one contained the median of the remaining run"),
+        _ => (between, "from all runs except one contained the median of the remaining run"),
     };
     ensure!(held.tried > 0, "there are too few runs to test an interval");
     let origin = format!(

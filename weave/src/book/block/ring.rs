@@ -1,8 +1,8 @@
 //! Implements `{{ring STEP}}`, which shows the stages of a ring in shared memory, copy by copy.
 //!
-//! The interpreter runs the kernel while the book is built. It runs one block, on the first chunk
-//! of a long input, so that the ring is used more than once. The figure shows the order of events,
-//! not time.
+//! While the book is built, the interpreter runs one block of the kernel, on the
+//! first chunk of a long input, so that the ring is used more than once. The figure shows the order
+//! of events, not time.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -15,7 +15,7 @@ use simt::observer::{Access, AccessKind, At, Copy, Observer, Space};
 
 use crate::book::source::{Sources, counts::THREADS, file::read};
 
-/// The number of elements. For this number, the first chunk has eight tiles.
+/// The number of elements, chosen so that the first chunk has eight tiles.
 const N: u64 = 1 << 24;
 /// The width and the height of a cell.
 const CELL: (u32, u32) = (76, 34);

@@ -1,5 +1,5 @@
 //! Implements `{{rows map}}` and `{{num rows …}}`, the figures in a chapter that come from
-//! `results/rows`. The chapter's tables come from there too.
+//! `results/rows`. The chapter's tables also come from `results/rows`.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,9 @@ use crate::book::source::{
 };
 use crate::results::rows;
 
-/// Implements `{{num rows study KERNEL SHAPE}}`, the time of a kernel or, with `per`, the time of
-/// one of that many iterations. Also implements `{{num rows shapes FOLDER}}`, the number of timed
-/// shapes, and `{{num rows below FOLDER}}`, the number of slow shapes.
+/// Implements `{{num rows study KERNEL SHAPE}}`, which shows a kernel's time or, with `per=COUNT`,
+/// that time divided by the count. Also implements `{{num rows shapes FOLDER}}`, which shows the
+/// number of timed shapes, and `{{num rows below FOLDER}}`, which shows the number of slow shapes.
 pub(crate) fn number(
     sources: &Sources,
     words: &[&str],
@@ -46,7 +46,7 @@ pub(crate) fn number(
     }
 }
 
-/// The side of a square in the map.
+/// The side length of a square in the map.
 const SIDE: u32 = 7;
 const LEFT: u32 = 44;
 const TOP: u32 = 24;
@@ -83,7 +83,7 @@ pub(crate) fn map(sources: &Sources, gpu: &str) -> Result<String> {
 }
 
 /// Draws the panel for a library. The number of rows grows upwards, and the number of elements in a
-/// row to the right.
+/// row grows to the right.
 fn panel(cells: &Cells, way: &str, name: &str, bus: f64, (left, top): (u32, u32)) -> String {
     let size = (top + 1) * SIDE;
     let mut svg = format!(

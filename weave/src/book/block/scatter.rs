@@ -19,7 +19,7 @@ use crate::book::source::{
 /// The number of elements in the sum.
 const N: u64 = 1 << 28;
 
-/// An axis, with its ends, whether it is logarithmic, its ticks and its title.
+/// An axis: its ends, its scale (linear or logarithmic), its ticks and its title.
 struct Axis {
     low: f64,
     high: f64,

@@ -35,6 +35,6 @@ pub(crate) fn html(sources: &Sources) -> Result<String> {
         .collect();
     let data = json!({ "names": names, "steps": steps, "rows": rows });
     Ok(format!(
-        "\n<figure class=\"slider\">\n<p class=\"slider-still\">This figure needs scripts. The table below shows the fastest step.</p>\n<script type=\"application/json\">{data}</script>\n"
+        "\n<figure class=\"slider\">\n<p class=\"slider-still\">This figure needs JavaScript; the plot above shows the same times.</p>\n<script type=\"application/json\">{data}</script>\n"
     ))
 }

@@ -1,5 +1,5 @@
-//! Implements `{{stepper STEP}}`, the interactive figure. It includes the first and last rounds as
-//! still pictures for readers without scripts, and a table as its alternative text.
+//! Implements `{{stepper STEP}}`, the interactive figure. The figure includes the first and last
+//! rounds as still pictures for readers without scripts, and a table as its alternative text.
 
 use std::fmt::Write as _;
 
@@ -94,12 +94,12 @@ fn words(step: &str, threads: u32, own: &[Frame], all: &Frames) -> String {
     let mut text = format!(
         "<details class=\"stepper-words\"><summary>The same in words</summary>\n<div class=\"table-wrapper\"><table class=\"words\"><caption>The rounds of the first block, which has {threads} threads. Kernel: {step}.</caption><tbody>\n"
     );
-    for frame in own {
+    for alike in own.chunk_by(alike) {
         let _ = writeln!(
             text,
             "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
-            frame.name,
-            describe(frame)
+            named(alike),
+            describe(&alike[0])
         );
     }
     let _ = write!(
@@ -118,6 +118,21 @@ fn words(step: &str, threads: u32, own: &[Frame], all: &Frames) -> String {
         );
     }
     text + "</tbody></table></div></details>\n"
+}
+
+/// Whether one row of the table describes both frames: rounds that differ only in their numbers.
+fn alike(one: &Frame, next: &Frame) -> bool {
+    let round = |frame: &Frame| frame.name.starts_with("Round ");
+    round(one) && round(next) && describe(one) == describe(next)
+}
+
+/// Names consecutive frames: `Load`, `Round 3`, or `Rounds 1 to 5`.
+fn named(frames: &[Frame]) -> String {
+    let number = |frame: &Frame| frame.name.trim_start_matches("Round ").to_owned();
+    match frames {
+        [first, .., last] => format!("Rounds {} to {}", number(first), number(last)),
+        _ => frames[0].name.clone(),
+    }
 }
 
 /// Draws a frame as a still picture, with the block's lanes above, and warp 0's lanes and banks
@@ -203,7 +218,7 @@ fn lines(frame: &Frame, top: u32) -> String {
             );
         }
         // Several lanes that access one word take one pass. Only an instruction with conflicts
-        // takes more.
+        // takes more passes.
         let passes = |count: u32| if op.conflicts > 0 { count } else { count.min(1) };
         load.iter_mut().zip(busy).for_each(|(most, count)| *most = (*most).max(passes(count)));
     }

@@ -94,6 +94,7 @@ pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String
     let first = &sources.first()?.name;
     let steps: Vec<&str> = sources.measured()?.map(|kernel| kernel.name.as_str()).collect();
     let mut rows = Vec::new();
+    let mut unpaired = Vec::new();
     let mut last: Option<&str> = None;
     for &name in steps.iter().chain(peers) {
         let peer = !steps.contains(&name);
@@ -111,8 +112,10 @@ pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String
             gigabytes(gbps / 1e9),
             format!("{:.1}\u{a0}%", 100.0 * gbps / bus),
             last.filter(|_| !peer).map_or(Ok("–".into()), factor)?,
-            // A competitor from another process has no rounds in common with v0.
-            factor(first).unwrap_or("–".into()),
+            factor(first).unwrap_or_else(|_| {
+                unpaired.push(name);
+                "–".into()
+            }),
         ]);
         last = Some(name);
     }
@@ -123,8 +126,19 @@ pub(crate) fn ladder(sources: &Sources, n: u64, peers: &[&str]) -> Result<String
     let floor = floor.map_or(String::new(), |floor| {
         format!(" An empty kernel takes {}.", micros(floor.median / 1e9))
     });
-    let caption =
-        format!("{} f32 on one {}, {CLOCK}: medians.{floor}", power(n), escape(&run.env.gpu.name));
+    let unpaired: String = unpaired
+        .iter()
+        .map(|name| {
+            format!(
+                " {name} ran in a separate process, so its times are not paired with those of v0."
+            )
+        })
+        .collect();
+    let caption = format!(
+        "{} f32 on one {}, {CLOCK}: medians.{floor}{unpaired}",
+        power(n),
+        escape(&run.env.gpu.name)
+    );
     Ok(table(&caption, &head, &rows))
 }
 
@@ -136,7 +150,7 @@ struct Line {
     what: &'static str,
     count: &'static str,
     metrics: &'static [&'static str],
-    /// The accesses whose conflicts, which are the passes beyond the minimum, this line counts.
+    /// The accesses whose conflicts this line counts; conflicts are the passes beyond the minimum.
     conflicts_of: Option<&'static str>,
     /// An explanation, for example if the two counts are equal by definition, or need not be equal.
     meaning: &'static str,
@@ -280,8 +294,8 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             Some(before) => before.count(line.count, false)?,
             None => 0,
         };
-        // A line is left out if nothing was predicted or counted, either for this step or for the
-        // previous one.
+        // A line is left out if neither this step nor the previous step has a predicted or measured
+        // count.
         if predicted == 0.0
             && last == 0
             && hardware.is_none_or(|value| value == 0.0)
@@ -313,7 +327,7 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
     let run = sources.run(None)?;
     let head = ["", "per block", "predicted", "counted", "meaning"].map(str::to_owned);
     let caption = format!(
-        "Predicted by the interpreter and counted by the hardware: first launch of {step}, n = {}, {} blocks of {} threads, on one {}. {EQUAL} means that the two counts are equal. NVRTC and clang give the same counts unless noted.",
+        "Predicted by the interpreter and counted by the hardware: first launch of {step}, n = {}, {} blocks of {} threads, on one {}. The columns <em>predicted</em> and <em>counted</em> are for the whole launch. {EQUAL} means that the two counts are equal. NVRTC and clang give the same counts unless noted.",
         power(case.n),
         group(blocks),
         case.threads,

@@ -23,8 +23,8 @@ struct Line {
     error: String,
 }
 
-/// The lines of the logs, by bug and tool. A line in a later folder replaces an earlier line for
-/// the same bug and tool.
+/// The lines of the logs, keyed by bug and tool. A line in a later folder replaces an earlier line
+/// for the same bug and tool.
 struct Log {
     lines: BTreeMap<(String, String), Line>,
 }
@@ -45,7 +45,7 @@ impl Log {
 
     fn line(&self, bug: &str, tool: &str) -> Result<&Line> {
         let line = self.lines.get(&(bug.to_owned(), tool.to_owned()));
-        line.with_context(|| format!("results/zoo has no line of {bug} under {tool}"))
+        line.with_context(|| format!("results/zoo has no line for {bug} under {tool}"))
     }
 
     fn notices(&self, bug: &str, tool: &str) -> Result<bool> {

@@ -38,7 +38,7 @@ pub(crate) fn pages(folder: &Path) -> Result<Pages> {
     Ok(pages)
 }
 
-/// Returns all faults on the pages, each as a sentence.
+/// Returns all problems found on the pages, each as a sentence.
 pub(crate) fn faults(pages: &Pages) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, page) in pages {

@@ -1,10 +1,11 @@
-//! The directives, by name. `book/DIRECTIVES.md` explains them to authors.
+//! The directives, by name. `book/DIRECTIVES.md` explains the directives to authors.
 
 use anyhow::{Context, Result, bail};
 
 use crate::book::block::{
-    compilers, console, highlight::escape, history, inflight, listing, live, loops, number, plot,
-    probe, profiled, repeated, ring, rows, scatter, slider, stepper, table, task, zoo,
+    compilers, console, highlight::escape, history, inflight, listing, live, loaded, loops, number,
+    plot, predicted, probe, profiled, repeated, ring, rows, scatter, slider, stepper, table, task,
+    timeline, zoo,
 };
 use crate::book::source::{BOOK, Sources, counts, file::read, size};
 use crate::results;
@@ -77,6 +78,9 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
             stepper::html(sources, step, threads.parse()?, Some(round)).map(Woven::Figure)
         }
         ("probe", [file, columns @ ..]) => block(probe::html(sources, file, columns)?),
+        ("predicted", [name, on]) => block(predicted::html(sources, name, on)?),
+        ("plot", ["predicted", on]) => Ok(points(&predicted::plot(sources, on)?)),
+        ("plot", ["latency"]) => Ok(points(&loaded::plot(sources)?)),
         ("plot", ["roofline"]) => Ok(points(&scatter::roofline(sources)?)),
         ("plot", ["occupancy"]) => Ok(points(&scatter::occupancy(sources)?)),
         ("plot", [kind, names @ ..]) => Ok(framed(&plot::html(sources, kind, names)?)),
@@ -86,7 +90,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("rows", ["map", on]) if on.starts_with("on=") => {
             rows::map(sources, &on[3..]).map(Woven::Figure)
         }
-        ("rows", [_, ..]) => block(results::rows::block(&sources.root, &words)?),
+        ("rows", [_, ..]) => block(raised(&results::rows::block(&sources.root, &words)?)),
         ("matrices", [_, ..]) => block(results::matrices::block(&sources.root, &words)?),
         ("ring", [step]) => ring::html(sources, step).map(Woven::Figure),
         ("zoo", []) => block(zoo::table(sources)?),
@@ -94,6 +98,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
         ("task", [number]) => task::html(number.parse()?).map(Woven::Block),
         ("live-ladder", []) => live::ladder(sources).map(Woven::Figure),
         ("slider", []) => slider::html(sources).map(Woven::Figure),
+        ("timeline", [_, ..]) => timeline::html(sources, &words).map(Woven::Figure),
         ("inflight", [_, ..]) => inflight::html(sources, &words).map(Woven::Figure),
         ("figure", [name]) => drawing(sources, name),
         ("#include", _) => bail!("`{{{{#include}}}}` belongs in a code fence at the margin"),
@@ -103,6 +108,18 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
 
 fn framed(html: &str) -> Woven {
     Woven::Figure(format!("\n<figure>\n{}\n", html.trim_matches('\n')))
+}
+
+/// Replaces `2^28` with `2<sup>28</sup>` in a table that is plain text in a README.
+fn raised(table: &str) -> String {
+    let mut parts = table.split("2^");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        let (power, rest) = part.split_at(end);
+        text += &format!("2<sup>{power}</sup>{rest}");
+    }
+    text
 }
 
 /// Wraps a plot of points in a figure.

@@ -10,8 +10,8 @@ pub(crate) fn mathml(latex: &str, display: bool) -> Result<String> {
     let mode = if display { DisplayMode::Block } else { DisplayMode::Inline };
     let config = RenderConfig { display_mode: mode, ..RenderConfig::default() };
     push_mathml(&mut html, Parser::new(latex, &storage), config)?;
-    // The renderer writes errors into its output. It also writes an entity for a space, which
-    // Markdown escapes.
+    // The renderer writes errors into its output. The renderer also writes an entity for a space,
+    // which Markdown escapes.
     if html.contains("<merror") {
         bail!("`{latex}` cannot be converted to MathML");
     }

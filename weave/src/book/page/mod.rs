@@ -26,7 +26,7 @@ use terms::Terms;
 /// The mdBook preprocessor.
 pub(crate) struct Weave {
     pub(crate) sources: Sources,
-    /// Whether a fault leaves a mark in the page instead of failing the build.
+    /// Whether a fault leaves a mark on the page instead of making the build fail.
     pub(crate) draft: bool,
     /// The faults, each as a sentence with its file and line.
     pub(crate) faults: Arc<Mutex<Vec<String>>>,
@@ -84,7 +84,7 @@ impl Weave {
         // is linked.
         let mut used = BTreeSet::new();
         let linked = name.as_os_str() != terms::PAGE;
-        // Whether a figure is open. The rest of the line is then its caption.
+        // Whether a figure is open, so that the rest of the line is its caption.
         let mut caption = false;
         for (line, part) in segment::split(&text) {
             let woven = match part {
@@ -183,7 +183,7 @@ impl Weave {
                 Ok("\n\n</details>\n</section>\n\n".to_owned())
             }
             "/predict" | "/exercise" => {
-                Err("it closes a box that is not open, or has no `{{answer}}`")
+                Err("this directive closes a box that is not open, or that has no `{{answer}}`")
             }
             _ => return None,
         };
@@ -194,7 +194,7 @@ impl Weave {
     }
 }
 
-/// Returns the line of a piece in which something was found; the first line is 0.
+/// Returns the index, counted from 0 within the piece, of the line in which something was found.
 fn line_of(text: &str, found: &str) -> usize {
     let number = found.split(' ').next().unwrap_or(found);
     text.find(number).map_or(0, |at| text[..at].matches('\n').count())

@@ -94,7 +94,8 @@ impl Terms {
         out
     }
 
-    /// Finds the longest term at the start of the text that is neither used nor explained yet.
+    /// Finds, at the start of the text, the longest term that has been neither used nor explained
+    /// yet.
     fn first(&self, text: &str, page: usize, used: &BTreeSet<usize>) -> Option<(usize, usize)> {
         let open = self.0.iter().enumerate().filter(|(index, term)| {
             !used.contains(index) && term.explained.is_none_or(|explained| page < explained)
@@ -107,11 +108,21 @@ impl Terms {
     }
 }
 
-/// Adds an anchor to each entry in the glossary.
+/// Adds an anchor to each entry in the glossary, and links the term, instead of the last words of
+/// the entry, to the page that explains it.
 pub(crate) fn anchored(glossary: &str) -> String {
     let line = |line: &str| match entry(line) {
-        Some((mut names, _)) => {
+        Some((mut names, says)) => {
+            let whole = names.clone().collect::<Vec<_>>().join(",");
             let name = names.next().unwrap_or_default();
+            let link = says
+                .strip_suffix(')')
+                .and_then(|says| says.rsplit_once(" ["))
+                .and_then(|(says, link)| Some((says, link.split_once("](")?.1)));
+            let line = match link {
+                Some((says, page)) => format!("**[{whole}]({page})** — {says}"),
+                None => line.to_owned(),
+            };
             format!("<a id=\"{}\"></a>{line}", anchor(name.trim_matches('`')))
         }
         None => line.to_owned(),
@@ -211,7 +222,13 @@ mod tests {
     #[test]
     fn every_entry_has_an_anchor() {
         let text = anchored(GLOSSARY);
-        assert!(text.contains("<a id=\"bank-conflict\"></a>**bank conflict** — a pass."));
+        assert!(
+            text.contains("<a id=\"bank-conflict\"></a>**[bank conflict](v1.md)** — a pass.\n")
+        );
+        assert!(
+            text.contains("<a id=\"warp\"></a>**[warp](the-machine.md#warps)** — 32 threads.\n")
+        );
+        assert!(text.contains("<a id=\"ptx\"></a>**PTX, SASS** — languages.\n"));
         assert_eq!(text.matches("<a id=").count(), 5);
     }
 }

@@ -24,8 +24,8 @@ pub(crate) const WORD: &str = "compile-for-a-page";
 const FILE: &str = "kernel.cu";
 /// The maximum size of a source, in bytes.
 const MOST: usize = 64_000;
-/// The time limit. Compiling a kernel takes a third of a second, or three times as long if it is
-/// judged; and the machine may be busy.
+/// The time limit. Compiling a kernel takes a third of a second, or three times as long if the
+/// kernel is judged, and the machine may be busy.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// A page's request.
@@ -35,7 +35,7 @@ struct Order {
     /// The name of the original kernel. The new source may include the files that this kernel
     /// includes.
     kernel: String,
-    /// The element types, as for `--type`.
+    /// The element types, in the notation of `--type`.
     types: Vec<String>,
     source: String,
 }
@@ -98,7 +98,7 @@ fn with_own(order: &Order) -> Result<String> {
     let known = |line: &str| includes(line).next().is_none_or(|name| find(name).is_some());
     match order.source.lines().all(known) {
         true => Ok(woven(&order.source, FILE, find)?),
-        // The include is refused later, with its line.
+        // A later step refuses the include, and reports its line number.
         false => Ok(order.source.clone()),
     }
 }
@@ -140,8 +140,8 @@ fn made_of(text: &Text) -> Result<serde_json::Value> {
     Ok(json!({ "ptx": ptx, "compiler": compiler.to_string() }))
 }
 
-/// Finds the line that a message names: NVRTC writes `kernel.cu(12): error`, clang `kernel.cu:12:5:
-/// error`.
+/// Finds the line that a message names: NVRTC writes `kernel.cu(12): error`, and clang writes
+/// `kernel.cu:12:5: error`.
 fn line(message: &str) -> Option<u32> {
     let rest = message.split_once(FILE)?.1.strip_prefix(['(', ':'])?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

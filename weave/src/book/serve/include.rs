@@ -16,7 +16,7 @@ const PRAGMAS: [&str; 2] = ["unroll", "nounroll"];
 pub(super) fn refused(source: &str) -> Option<(usize, String)> {
     let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if let Some(line) = source.lines().position(|line| line.contains(odd)) {
-        return Some((line + 1, "there is an invisible character: remove it".into()));
+        return Some((line + 1, "the source has an invisible character: remove it".into()));
     }
     let text = spliced(source);
     for at in 0..text.len() {

@@ -21,7 +21,7 @@ pub(super) fn run(
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    // If the program stops reading early, its output says why.
+    // If the program stops reading early, its output contains the reason.
     thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
     let said = thread::spawn(move || {
         let mut said = Vec::new();

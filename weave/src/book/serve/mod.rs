@@ -173,8 +173,8 @@ impl Server {
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Returns 128 random bits, which come from the system, because the standard library seeds its
-/// hashers from there.
+/// Returns 128 random bits: two hashes, which the standard library seeds with random bits from the
+/// system.
 fn token() -> String {
     let random = || RandomState::new().hash_one(SystemTime::now());
     format!("{:016x}{:016x}", random(), random())

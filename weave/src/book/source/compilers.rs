@@ -1,5 +1,5 @@
-//! Reads the table that `cargo x compilers` writes. The ledgers use it to show the counts on which
-//! the two compilers agree.
+//! Reads the table that `cargo x compilers` writes. The ledgers use this table to show the counts
+//! on which the two compilers agree.
 
 use anyhow::{Result, ensure};
 
@@ -19,7 +19,7 @@ pub(crate) fn text(sources: &Sources) -> Result<String> {
 fn in_table(table: &str, step: &str, counter: &str) -> Result<bool> {
     let mut lines = table.lines().filter(|line| line.split(' ').next() == Some(step)).peekable();
     ensure!(lines.peek().is_some(), "compilers.txt has no {step}; `cargo x compilers` writes it");
-    // If one compiler's kernel gave no counts, there is nothing to compare.
+    // If the kernel from one compiler gave no counts, there is nothing to compare.
     Ok(lines.all(|line| line.contains('/') && line.split([' ', ',']).all(|word| word != counter)))
 }
 

@@ -7,14 +7,14 @@ use common::plan::Block;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The size at which hardware counters were read. It is the default size for counts.
+/// The size at which hardware counters were read, which is the default size for counts.
 pub(crate) const N: u64 = 1 << 22;
 /// The default block size.
 pub(crate) const THREADS: u32 = 256;
 
 const FILE: &str = "counts.json";
 
-/// The counts, by step, number of elements and block size.
+/// The counts, keyed by step, number of elements and block size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counts(BTreeMap<String, Counted>);
 
@@ -23,7 +23,7 @@ pub(crate) struct Counts(BTreeMap<String, Counted>);
 pub(crate) struct Counted {
     /// The number of blocks in each launch.
     pub(crate) blocks: Vec<u64>,
-    /// The counts for each launch, by name.
+    /// The counts for each launch, keyed by name.
     pub(crate) launches: Vec<BTreeMap<String, u64>>,
 }
 

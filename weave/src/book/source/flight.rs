@@ -1,9 +1,9 @@
 //! Little's law, applied with a step's own counters. `{{num flight STEP}}` is the number of bytes
 //! that an SM may have in flight; `{{num waits STEP}}` is the time for which a warp waits for its
 //! loads in one iteration, and `{{num cycles STEP}}` is the same time in cycles. `{{num fills
-//! STEP}}` is the number of bytes in flight that peak bandwidth needs at that wait. `{{num
-//! in-flight STEP}}` is the average number of bytes in flight, and `{{num implied STEP}}` is the
-//! bandwidth that follows from these bytes and the wait.
+//! STEP}}` is the number of bytes in flight that peak bandwidth requires at this wait. `{{num
+//! in-flight STEP}}` is the average number of bytes in flight, and `{{num implied
+//! STEP}}` is the bandwidth that follows from these bytes and the wait.
 
 use anyhow::{Result, ensure};
 
@@ -21,7 +21,7 @@ const RESIDENT: u64 = 2048;
 /// The number of elements for which the grid is computed.
 const N: u64 = 1 << 28;
 
-/// Returns the number of KiB that the machine code loads before it uses any of them, over all
+/// Returns the number of KiB that the machine code loads before it uses any loaded value, over all
 /// threads of the grid on an SM. If the step uses bulk copies, this is the shared memory of the
 /// blocks on an SM.
 pub(crate) fn of(sources: &Sources, step: &str) -> Result<Quantity> {
@@ -70,7 +70,7 @@ pub(crate) fn cycles(sources: &Sources, on: Option<&str>, step: &str) -> Result<
 }
 
 /// Returns the average number of KiB in flight on an SM: the maximum × achieved occupancy ÷ the
-/// occupancy that the grid allows × the fraction of their time for which warps wait for loads.
+/// occupancy that the grid allows × the fraction of time for which warps wait for loads.
 pub(crate) fn average(sources: &Sources, on: Option<&str>, step: &str) -> Result<Quantity> {
     let most = of(sources, step)?;
     let case = Case { n: N, ..Case::of(step) };
@@ -131,7 +131,7 @@ pub(crate) fn needed(sources: &Sources, on: Option<&str>, step: &str) -> Result<
 const STALLED: &str = "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio";
 
 /// Returns the maximum number of bytes that a thread loads between two additions. If there are
-/// 16-byte loads, only they count, because loads of single elements are for the ends of the input.
+/// 16-byte loads, only these count, because loads of single elements are for the ends of the input.
 fn asked(code: &Listing) -> u64 {
     let wide = code.full().any(is_wide);
     let (mut most, mut now) = (0, 0);

@@ -13,8 +13,8 @@ pub(crate) type Frames = BTreeMap<u32, Vec<Frame>>;
 
 /// The number of elements in a traced sum, which gives every step a few blocks.
 const TRACED: u64 = 1 << 18;
-/// The number of multiprocessors in the simulated GPU. It is so small that a grid-stride loop takes
-/// several iterations.
+/// The number of multiprocessors in the simulated GPU, which is so small that a grid-stride loop
+/// takes several iterations.
 const SMS: u32 = 8;
 
 /// Reads the committed frames for a step.

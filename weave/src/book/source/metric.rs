@@ -46,7 +46,7 @@ pub(crate) fn metric<'s>(
         })
         .with_context(|| {
             format!(
-                "no counters.csv of results/ has {metric} of {} at n = {}, blocks of {}",
+                "no counters.csv in results/ has {metric} for {} at n = {} with blocks of {}",
                 case.step,
                 measured::table::size(case.n),
                 case.threads
@@ -70,7 +70,7 @@ pub(crate) fn issues(sources: &Sources, at: At<'_>) -> Result<f64> {
 /// Returns the share of the schedulers' issue slots that a step's instructions take.
 ///
 /// The result is valid for steps whose number of instructions is proportional to the number of
-/// elements, because they are counted at one size and timed at another.
+/// elements, because instructions are counted at one size and timed at another.
 pub(crate) fn issued(sources: &Sources, at: At<'_>, step: &str, n: u64) -> Result<Quantity> {
     let time = time(sources, at, step, n)?;
     let value = per_element(sources, at, step)? * n as f64 / time.value / issues(sources, at)?;
@@ -91,8 +91,8 @@ pub(crate) fn allows(sources: &Sources, at: At<'_>, step: &str) -> Result<Quanti
     Ok(Quantity { value, unit: Unit::Share, origin })
 }
 
-/// Returns the number of bytes that an SM receives per cycle of its clock. For the name `bus`, this
-/// is the number at peak bandwidth.
+/// Returns the number of bytes that an SM receives per cycle of its clock. For the name `bus`, the
+/// result is the number at peak bandwidth.
 pub(crate) fn per_cycle(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<Quantity> {
     let gpu = &sources.run(at.on)?.env.gpu;
     let cycles = f64::from(gpu.sms) * f64::from(gpu.sm_mhz_start) * 1e6;

@@ -45,7 +45,8 @@ pub(crate) struct Sources {
     pub(crate) runs: Vec<Run>,
     /// Runs with only some variants, in `results/variants`. Chapters name their folders.
     pub(crate) partial: Vec<Run>,
-    /// Hardware counters by folder, with the newest first. A folder may have counters but no times.
+    /// The hardware counters in each folder, with the newest folder first. A folder may have
+    /// counters but no times.
     pub(crate) counters: Vec<(String, Vec<Count>)>,
     /// The published tables.
     pub(crate) history: Option<History>,
@@ -53,7 +54,7 @@ pub(crate) struct Sources {
     pub(crate) counts: Counts,
     /// The opcodes in the machine code.
     pub(crate) sass: Sass,
-    /// The cited figures, by name.
+    /// The cited figures, keyed by name.
     pub(crate) cites: BTreeMap<String, Cite>,
 }
 
@@ -108,8 +109,8 @@ impl Sources {
         &self.kernels[..self.steps]
     }
 
-    /// Returns the steps for which the run that numbers come from has times. A new step has none
-    /// until the next run.
+    /// Returns the steps that have times in the run that the numbers come from. A new step has no
+    /// times until the next run.
     pub(crate) fn measured(&self) -> Result<impl Iterator<Item = &Kernel>> {
         let run = self.run(None)?;
         let has = |kernel: &&Kernel| run.steps().iter().any(|step| step.name == kernel.name);

@@ -39,7 +39,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// Returns the place of a time: f32, L2 cold, GPU-gated.
+/// Returns the default conditions of a time: `n` elements of f32, with a cold L2 cache, GPU-gated.
 pub(crate) fn place(n: u64) -> Place<'static> {
     At::default().place(n)
 }
@@ -80,7 +80,7 @@ pub(crate) fn rate(sources: &Sources, at: At<'_>, name: &str, n: u64) -> Result<
     Ok(Quantity { value, unit: Unit::Rate, origin: time.origin })
 }
 
-/// Returns the speedup of the first variant over the second, from paired rounds.
+/// Returns the speedup of `fast` over `slow`, from paired rounds.
 pub(crate) fn speedup(
     sources: &Sources,
     at: At<'_>,
@@ -88,7 +88,7 @@ pub(crate) fn speedup(
     slow: &str,
     n: u64,
 ) -> Result<Quantity> {
-    // If the name is unknown, this returns the error.
+    // If a name is unknown, these calls return the error.
     time(sources, at, fast, n)?;
     time(sources, at, slow, n)?;
     let run = sources.run(at.on)?;
