@@ -32,7 +32,7 @@ ladder() {
     part ladder-warm.txt "$here/bin/ladder" --device "$device" --n "$sizes" --warm
 }
 
-# Records the output of a reader's run, for the book: a folder for results/logs.
+# Records the output of a reader's run for the book, and writes a folder for results/logs.
 logs() {
     local name folder
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -58,12 +58,12 @@ tests() {
 }
 
 # Runs every step under all four tools. Nothing is timed, because GPU-gating does not work under
-# them.
+# these tools.
 sanitizer() {
     local tool step more
     for tool in memcheck racecheck initcheck synccheck; do
-        # A ring has a barrier for each stage in each block, which are more barriers than synccheck
-        # tracks by default.
+        # A ring has a barrier for each stage in each block, so there are more barriers than
+        # synccheck tracks by default.
         more=()
         [ "$tool" = synccheck ] && more=(--num-cuda-barriers 65536)
         for step in $steps; do
@@ -80,7 +80,7 @@ bench() {
     done
 }
 
-# Measures every step and its peers, and all block sizes, into a folder for results/ladder.
+# Measures every step and its peers, and all block sizes, and writes a folder for results/ladder.
 measure() {
     part measure.txt "$here/bin/ladder" measure --minutes "${MINUTES:-8}" --out "$out"
     local run
@@ -142,8 +142,8 @@ zoo() {
     done
 }
 
-# Records a step's profile and counters with CUPTI, into a folder for results/cupti. The driver's
-# cache is disabled, so that the first call includes compilation.
+# Records a step's profile and counters with CUPTI, and writes a folder for results/cupti. The
+# driver's cache is disabled, so that the first call includes compilation.
 cupti() {
     local name folder step=("$here/bin/v1-divergence" --device "$device" --n 2^20)
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -156,8 +156,8 @@ cupti() {
         --n 2^20,2^20+13 --type f32,i32 --threads 128,256,512
 }
 
-# Measures rows of any length against CUB and torch, into a folder for results/rows. Takes two and a
-# half minutes.
+# Compares sums of rows of any length with CUB and torch, and writes a folder for results/rows.
+# Takes two and a half minutes.
 rows() {
     local name folder what
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -183,7 +183,7 @@ rows() {
 }
 
 # Measures the kernels of matrix-sum, files in pieces, and divisions of the work between GPU and
-# CPU, into a folder for results/matrices.
+# CPU, and writes a folder for results/matrices.
 matrices() {
     local name folder study tool ways
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -202,7 +202,8 @@ matrices() {
     done
 }
 
-# Exact sums against the plain sum, for many kinds of data, and the tests of exact sums: a folder for results/exact.
+# Compares exact sums with the plain sum for many kinds of data, tests exact sums, and writes a folder
+# for results/exact.
 exact() {
     local name folder to=()
     name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-')
@@ -223,10 +224,10 @@ one_of_the_zoo() { # bug, tool, folder, seconds, options of initcheck
     timeout -s KILL "$limit" "${around[@]}" "$here/bin/ladder" zoo "$bug" --device "$device" --runs "$runs" \
         >"$log" 2>&1
     code=$?
-    # The tally is such as `right 3 wrong 7 error none`, or nothing if the run was stopped.
+    # The tally has the form `right 3 wrong 7 error none`; it is empty if the run was stopped.
     tally=$(grep -m 1 '^right [0-9]* wrong [0-9]* error ' "$log")
-    # The number is from the last line such as `ERROR SUMMARY: 12 errors` or `RACECHECK SUMMARY: 2
-    # hazards displayed`.
+    # The number comes from the last line of the form `ERROR SUMMARY: 12 errors` or `RACECHECK
+    # SUMMARY: 2 hazards displayed`.
     reports=$(sed -nE 's/.*SUMMARY: ([0-9]+) .*/\1/p' "$log" | tail -n 1)
     sed -nE 's/^right ([0-9]+) wrong ([0-9]+) error (.*)$/\1,\2,\3/p' <<<"$tally" | {
         IFS=, read -r right wrong error

@@ -1,5 +1,5 @@
-//! Benchmarks for a step or a study, which `cargo bench -p NAME` runs. They use criterion, with
-//! times from CUDA events.
+//! Benchmarks for a step or a study, run by `cargo bench -p NAME`. The benchmarks use criterion,
+//! with times from CUDA events.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use common::{
 };
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 
-/// The numbers of elements that are timed.
+/// The input sizes to time, in elements.
 const SIZES: [u64; 3] = [1 << 20, 1 << 24, 1 << 28];
 
 /// The number of elements that the interpreter adds.
@@ -22,8 +22,7 @@ pub fn main(step: &'static Step) {
     ways(&[step]);
 }
 
-/// Benchmarks the steps in a study. `cargo bench -p row-sum -- NAME` runs those whose names contain
-/// NAME.
+/// Benchmarks the steps in a study. `cargo bench -p row-sum -- NAME` runs the benchmarks whose names contain NAME.
 pub fn ways(ways: &[&Step]) {
     let mut criterion = Criterion::default().configure_from_args();
     let benched = open().and_then(|device| {
@@ -75,7 +74,7 @@ fn interpret(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<
 fn bench(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {
     let (block, element) = (step.block(None), Element::F32);
     let ptx = ptx::of(&step.kernel, element, None)?;
-    // The group has the step's name, because all steps share one folder for results.
+    // The benchmark group has the step's name, because all steps share one folder for results.
     let mut group = criterion.benchmark_group(step.name);
     group
         .sampling_mode(SamplingMode::Flat)

@@ -35,7 +35,7 @@ impl Compiler {
     /// if there is no NVRTC. [`ONLY`] hides the other compilers.
     ///
     /// # Errors
-    /// Returns [`Error::Missing`], which says how to install a compiler.
+    /// Returns [`Error::Missing`] if there is none; the error says how to install a compiler.
     pub fn find(kind: Option<Kind>) -> Result<Compiler> {
         let only = env::var(ONLY).unwrap_or_default();
         let seen = |this| match (only.as_str(), this) {
@@ -72,7 +72,7 @@ pub fn nvrtc_exists() -> Result<(), String> {
         .map_err(|none| format!("{none}, but {}", clang_for(consts::OS)))
 }
 
-/// Checks that NVIDIA provides NVRTC for a system, and therefore a wheel on PyPI.
+/// Checks that NVIDIA provides NVRTC, and therefore a wheel on PyPI, for a system.
 fn exists(os: &str, arch: &str) -> Result<(), String> {
     match (os, arch) {
         ("linux", "x86_64" | "aarch64") | ("windows", "x86_64") => Ok(()),
@@ -94,7 +94,7 @@ fn clang_for(os: &str) -> String {
 
 /// Describes what is missing on a system, and how to install it.
 fn missing(kind: Option<Kind>, unfit: &[String], os: &str, arch: &str) -> String {
-    let wheel = "`cargo x nvrtc` installs NVRTC (PyPI's, 60 MB, into .venv)";
+    let wheel = "`cargo x nvrtc` installs NVRTC from PyPI (60 MB, into .venv)";
     let nvrtc = exists(os, arch).map(|()| wheel.to_owned());
     let clang = clang_for(os);
     let (what, ways) = match (kind, nvrtc) {

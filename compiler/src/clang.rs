@@ -1,4 +1,4 @@
-//! clang, LLVM's compiler, if this machine has a clang that can write PTX.
+//! Calls clang, LLVM's compiler, if this machine has a clang that can write PTX.
 //!
 //! clang needs nothing from NVIDIA, because `prelude.cuh` replaces the toolkit's headers.
 
@@ -25,8 +25,8 @@ pub struct Clang {
 }
 
 impl Clang {
-    /// Finds the first clang in the usual places that can write PTX. If `name` is not `clang`, only
-    /// programs with this name are considered.
+    /// Searches the usual places for a clang that can write PTX, and returns the first. If `name`
+    /// is not `clang`, only programs with this name are considered.
     ///
     /// # Errors
     /// Returns the reason for each clang that was found but cannot write PTX.
@@ -89,7 +89,8 @@ impl Clang {
             // Endless loops are kept, so that learners see them.
             "-fno-finite-loops",
             "-O3",
-            // Functions are inlined as NVRTC inlines them, because a call costs more on a GPU than
+            // Functions are inlined as aggressively as NVRTC inlines them, because a call costs
+            // more on a GPU than
             // the code that it saves.
             "-mllvm",
             "-inline-threshold=100000",
@@ -115,12 +116,12 @@ impl Clang {
             .spawn()
             .map_err(|error| failed("starting", error))?;
         // The source is passed through a pipe, because paths may have spaces and special
-        // characters. A thread writes it, because clang may write output before it has read all of
+        // characters. A thread writes the source, because clang may write output before it has read all of
         // the input.
         let text = text(unit.source);
         let input = child.stdin.take();
         let writer = std::thread::spawn(move || {
-            // If clang stops reading, standard error has the reason.
+            // If clang stops reading, standard error contains the reason.
             input.map(|mut input| input.write_all(text.as_bytes()))
         });
         let output = child.wait_with_output().map_err(|error| failed("waiting for", error))?;
@@ -160,8 +161,8 @@ fn translated(word: &str) -> String {
 }
 
 /// Moves the positions of code that is inlined from an included file to the caller's line in the
-/// kernel. NVRTC's PTX has both positions. clang writes the caller into a comment, `.loc 2 7 5 //
-/// /a.cuh:7:5 @[ /kernel.cu:3:1 ]`; clang 19 and older versions do not write it.
+/// kernel. NVRTC's PTX has both positions. clang writes the caller's position in a comment, `.loc 2
+/// 7 5 // /a.cuh:7:5 @[ /kernel.cu:3:1 ]`; clang 19 and older versions omit it.
 fn placed(ptx: &str) -> String {
     let moved = |line: &str| -> Option<String> {
         let (place, comment) = line.split_once("//")?;
@@ -198,7 +199,8 @@ const REASONS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Parses the version of a clang that can write PTX. The error is the reason why it cannot.
+/// Parses the version of a clang that can write PTX. The error states why a program cannot write
+/// PTX.
 fn fit(version: &str, targets: &str) -> Result<String, String> {
     let words = version.split_whitespace().skip_while(|&word| word != "version").nth(1);
     let number = words.filter(|_| version.contains("clang version")).ok_or("it is not clang")?;
@@ -214,9 +216,9 @@ fn fit(version: &str, targets: &str) -> Result<String, String> {
     }
     match targets.contains("nvptx64") {
         true => Ok(number.to_owned()),
-        false => {
-            Err(format!("this clang {number} was built without NVPTX, so it cannot write PTX"))
-        }
+        false => Err(format!(
+            "this clang {number} was built without the NVPTX target, so it cannot write PTX"
+        )),
     }
 }
 
@@ -238,7 +240,7 @@ mod tests {
         let why = |version, targets| fit(version, targets).unwrap_err();
         assert!(why("Debian clang version 14.0.6", all).contains("14.0.6 is too old"));
         assert!(why("Apple clang version 17.0.0 (clang-1700.0.13)", all).contains("Apple's"));
-        assert!(why(debian, "  x86-64 - 64-bit X86").contains("without NVPTX"));
+        assert!(why(debian, "  x86-64 - 64-bit X86").contains("without the NVPTX target"));
         assert_eq!(why("gcc (Debian 12.2.0) 12.2.0", all), "it is not clang");
         assert_eq!(why("", ""), "it is not clang");
     }

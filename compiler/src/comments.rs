@@ -1,14 +1,13 @@
-//! Removes comments from a source, so that an edit of a comment does not change a stamp.
+//! Removes comments from a source, so that editing a comment does not change a stamp.
 
 /// The start of the only comment that the compiler crate reads; see [`Unit::of_kernel`].
 ///
 /// [`Unit::of_kernel`]: crate::Unit::of_kernel
 pub(crate) const NEEDS: &str = "// Needs compute_";
 
-/// Removes the comments from a CUDA source. The rest compiles to the same PTX: line breaks are
-/// kept, and as many spaces replace a `/* */`, so line and column numbers do not change. Strings,
-/// including inline PTX, are kept, and so are lines that begin with `// Needs compute_` or
-/// `#include`.
+/// Removes the comments from a CUDA source. The rest compiles to the same PTX: line breaks are kept, and each `/* */`
+/// is replaced by as many spaces, so line and column numbers do not change. Strings, including
+/// inline PTX, are kept, and so are lines that begin with `// Needs compute_` or `#include`.
 pub(crate) fn without_comments(source: &str) -> String {
     let mut code = String::with_capacity(source.len());
     let mut rest = source;
@@ -44,7 +43,7 @@ fn whole(rest: &str, starts_line: bool) -> usize {
     if rest.starts_with("//") || rest.starts_with("/*") {
         return 0;
     }
-    let first = rest.chars().next().expect("the caller checked that something is left");
+    let first = rest.chars().next().expect("the caller checked that the rest is not empty");
     match first {
         '"' | '\'' => literal(rest, first),
         _ if first.is_ascii_digit() => number(rest),
@@ -65,7 +64,7 @@ fn is_name(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// Returns the length of a number, including the quotation marks between its digits.
+/// Returns the length of a number, including the apostrophes between its digits.
 fn number(rest: &str) -> usize {
     let mut length = 0;
     for (at, c) in rest.char_indices() {
@@ -78,8 +77,7 @@ fn number(rest: &str) -> usize {
     length
 }
 
-/// Returns the length of a string or character literal. A literal that is not closed ends with its
-/// line.
+/// Returns the length of a string or character literal. An unclosed literal ends with its line.
 fn literal(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -155,8 +153,7 @@ mod tests {
         ] {
             assert_eq!(without_comments(source), source);
         }
-        // An apostrophe in a number starts no literal, and a literal that is not closed ends with
-        // its line.
+        // An apostrophe in a number does not start a literal, and an unclosed literal ends with its line.
         assert_eq!(without_comments("0x1'f // a\n'"), "0x1'f\n'");
         assert_eq!(without_comments("#error don't // a\nb // c"), "#error don't // a\nb");
     }

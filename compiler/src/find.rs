@@ -14,7 +14,7 @@ struct Sought {
     wheels: &'static [&'static str],
     /// The folders in a toolkit.
     toolkits: &'static [&'static str],
-    /// The names for the loader, which searches places of its own (`LD_LIBRARY_PATH`, `PATH`).
+    /// The names for the loader, which has its own search path (`LD_LIBRARY_PATH`, `PATH`).
     loader: &'static [&'static str],
 }
 
@@ -53,8 +53,8 @@ const CUPTI: Sought = if cfg!(windows) {
 /// The beginning of the name of the library that has NVRTC's built-in headers.
 const BUILTINS: &str = if cfg!(windows) { "nvrtc-builtins64_" } else { "libnvrtc-builtins.so" };
 
-/// The libraries that CUPTI needs for counting. CUPTI looks them up by name, and finds them if they
-/// are already loaded.
+/// The libraries that CUPTI needs for counting. CUPTI looks these libraries up by name, and finds
+/// them if they are already loaded.
 pub const COMPANIONS: [&str; 2] = if cfg!(windows) {
     ["nvperf_target.dll", "nvperf_host.dll"]
 } else {
@@ -64,19 +64,19 @@ pub const COMPANIONS: [&str; 2] = if cfg!(windows) {
 /// The workspace in which this program was built. On another machine, this folder may not exist.
 const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Returns the possible places of NVRTC.
+/// Returns the places where NVRTC may be.
 pub(crate) fn nvrtc() -> impl Iterator<Item = PathBuf> {
     places(&NVRTC)
 }
 
-/// Returns the possible places of CUPTI, the library that reads a GPU's counters.
+/// Returns the places where CUPTI, the library that reads a GPU's counters, may be.
 pub fn cupti() -> impl Iterator<Item = PathBuf> {
     places(&CUPTI)
 }
 
-/// Returns the possible places of a library, with the likeliest first: a `.venv`, where `cargo x`
-/// installs libraries, above this folder or where the program was built; the folders that the
-/// toolkit's variables name; the loader's own places; and the toolkit's usual folder.
+/// Returns the places where a library may be, with the likeliest first: the `.venv` folders in
+/// which `cargo x` installs libraries (see [`venvs`]); the folders that the toolkit's variables
+/// name; the loader's search path; and the toolkit's usual folder.
 fn places(sought: &'static Sought) -> impl Iterator<Item = PathBuf> {
     let working = env::current_dir().unwrap_or_default();
     let in_venvs: Vec<_> = venvs(&working, Path::new(BUILT_IN))
@@ -90,18 +90,18 @@ fn places(sought: &'static Sought) -> impl Iterator<Item = PathBuf> {
     in_venvs.into_iter().chain(toolkits).chain(by_loader).chain(usual)
 }
 
-/// Returns the possible places of `.venv`: above a folder, with the nearest first, and then in the
-/// workspace.
+/// Returns the places where `.venv` may be: in a folder or its ancestors, nearest first, and then
+/// in the workspace.
 fn venvs(working: &Path, workspace: &Path) -> Vec<PathBuf> {
     working.ancestors().chain([workspace]).map(|folder| folder.join(".venv")).collect()
 }
 
-/// Returns the places of NVRTC from PyPI's wheel, in an environment that `python -m venv` made.
+/// Returns the places where PyPI's wheel puts NVRTC in an environment that `python -m venv` made.
 pub fn nvrtc_in_venv(venv: &Path) -> Vec<PathBuf> {
     in_venv(venv, &NVRTC)
 }
 
-/// Returns the places of CUPTI from PyPI's wheel, in such an environment.
+/// Returns the places where PyPI's wheel puts CUPTI in an environment that `python -m venv` made.
 pub fn cupti_in_venv(venv: &Path) -> Vec<PathBuf> {
     in_venv(venv, &CUPTI)
 }
@@ -169,7 +169,7 @@ fn clang_version(path: &Path) -> Option<u32> {
     }
 }
 
-/// Returns the first file in a folder, by name, that has this prefix. Files with `.alt` in their
+/// Returns the alphabetically first file in a folder whose name has this prefix. Files with `.alt` in their
 /// names are left out, because they are NVIDIA's second build of the same library.
 fn first(place: &Path, start: &str) -> Option<PathBuf> {
     let fits = |path: &PathBuf| {

@@ -1,4 +1,4 @@
-//! NVRTC, NVIDIA's run-time compiler, if this machine has it.
+//! Calls NVRTC, NVIDIA's run-time compiler, if this machine has it.
 //!
 //! NVRTC is loaded by path, so that neither building nor starting needs a CUDA installation. Every
 //! `unsafe` block calls a C function in the library. The signatures are those in `nvrtc.h`, which
@@ -12,7 +12,7 @@ use std::{
 
 use crate::{Error, Result, Unit, find, woven::named};
 
-/// The version whose PTX is committed, as PyPI names it.
+/// The version that compiled the committed PTX, in PyPI's notation.
 pub const PINNED: &str = "12.4.127";
 
 /// A loaded NVRTC.
@@ -24,7 +24,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Loads NVRTC from the first of the usual places in which it can be loaded.
+    /// Tries to load NVRTC from the usual places in order, and uses the first that works.
     pub fn find() -> Option<Library> {
         find::nvrtc().find_map(|path| Library::open(&path).ok())
     }
@@ -35,7 +35,7 @@ impl Library {
             |text: String| Error::Library { doing: format!("loading {}", path.display()), text };
         // NVRTC looks up its built-in headers by name, and finds them if they are already loaded.
         if let Some(builtins) = find::builtins(path) {
-            // SAFETY: this is NVIDIA's library, whose initialisers do not access our data. It stays
+            // SAFETY: this is NVIDIA's library, whose initializers do not access our data. It stays
             // loaded.
             if let Ok(library) = unsafe { libloading::Library::new(builtins) } {
                 std::mem::forget(library);
@@ -67,9 +67,10 @@ impl Library {
         &self.path
     }
 
-    /// Returns NVRTC's options for a unit. They are part of the committed stamp.
+    /// Returns NVRTC's options for a unit. The options are part of the committed stamp.
     ///
-    /// The architecture is the unit's or, if that is too old, the oldest that this NVRTC supports.
+    /// The architecture is the unit's or, if this NVRTC no longer supports that one, the oldest
+    /// that it does support.
     pub fn options(&self, unit: &Unit<'_>) -> Vec<String> {
         let oldest = match self.version.0 {
             ..=11 => 35,
@@ -176,13 +177,13 @@ impl Library {
 
 /// Adds a remedy to NVRTC's messages if a header is missing.
 fn with_cure(log: &str, headers: bool) -> String {
-    // The message has "could not open" without a folder of headers, and "cannot open" with one.
+    // The message says "could not open" without a folder of headers, and "cannot open" with such a folder.
     if !log.contains(" open source file ") {
         return log.to_owned();
     }
     let cure = match headers {
         false => {
-            "`cargo x nvrtc` installs CUDA's headers, such as cuda_fp16.h and cooperative_groups.h (PyPI's, 1 MB, into .venv)"
+            "`cargo x nvrtc` installs CUDA's headers, such as cuda_fp16.h and cooperative_groups.h, from PyPI (1 MB, into .venv)"
         }
         true => "CUDA's headers are installed, but C++'s are not: declare what the kernel needs",
     };

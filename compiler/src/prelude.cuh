@@ -1,4 +1,4 @@
-// Declarations for clang of the names that are built into NVRTC.
+// Declares, for clang, the names that are built into NVRTC.
 //
 // clang compiles CUDA, but gets these names from the headers of NVIDIA's toolkit. This file defines
 // the names that a kernel needs without headers, using clang's builtins and no files from NVIDIA.
@@ -53,7 +53,7 @@ CUDA int __double2hiint(double value) { return __double_as_longlong(value) >> 32
 CUDA int __double2loint(double value) { return __double_as_longlong(value); }
 CUDA double __hiloint2double(int high, int low) { return __longlong_as_double((unsigned long long)high << 32 | (unsigned int)low); }
 
-// Barriers and fences. __syncthreads is one of clang's own names.
+// Barriers and fences. __syncthreads is built into clang.
 CUDA void __syncwarp(unsigned int mask = 0xffffffff) { __nvvm_bar_warp_sync(mask); }
 #define VOTE_AT_BARRIER(name, reduce) \
     CUDA int name(int vote) { \
@@ -72,7 +72,7 @@ CUDA void __threadfence() { __nvvm_membar_gl(); }
 CUDA void __threadfence_block() { __nvvm_membar_cta(); }
 CUDA void __threadfence_system() { __nvvm_membar_sys(); }
 
-// Shuffles of 4 bytes. A shuffle of 8 bytes is two of these.
+// Shuffles of 4 bytes. A shuffle of 8 bytes takes two shuffles of 4 bytes.
 #define SHUFFLE(name, mode, low) \
     template <class T> CUDA T name(unsigned int mask, T value, unsigned int lane, int width = 32) { \
         static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle takes 4 or 8 bytes"); \
@@ -108,7 +108,7 @@ CUDA int __dp4a(int a, int b, int sum) { asm("dp4a.s32.s32 %0, %1, %2, %0;" : "+
 CUDA unsigned int __dp4a(unsigned int a, unsigned int b, unsigned int sum) { asm("dp4a.u32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(a), "r"(b)); return sum; }
 #endif
 
-// Atomics, relaxed and with the scope of the whole device. clang 17 and older support no other scope.
+// Relaxed atomics with device scope, which is the only scope that clang 17 and older support.
 #if __has_builtin(__scoped_atomic_fetch_add)
 #define ATOMIC(builtin, ...) __scoped_atomic_##builtin(__VA_ARGS__, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
 #else
@@ -144,12 +144,14 @@ template <class A, class B> CUDA auto max(A a, B b) { decltype(a + b) x = a, y =
     CUDA T min(T a, T b) { return __builtin_fmin##f(a, b); } \
     CUDA T max(T a, T b) { return __builtin_fmax##f(a, b); }
 FLOATS(float, f) FLOATS(double, )
-// Operations that are never contracted to an fma.
-#define ROUNDED(T, of, f) \
-    CUDA T __##of##add_rn(T a, T b) { return __nvvm_add_rn_##f(a, b); } \
-    CUDA T __##of##mul_rn(T a, T b) { return __nvvm_mul_rn_##f(a, b); } \
-    CUDA T __##of##sub_rn(T a, T b) { return __nvvm_add_rn_##f(a, -b); }
-ROUNDED(float, f, f) ROUNDED(double, d, d)
+// Operations that are never contracted into an fma. Clang 16 contracts the intrinsics, so these operations are assembly.
+#define ROUNDED_OP(T, name, op, type, c) \
+    CUDA T name(T a, T b) { T r; asm(op ".rn." type " %0, %1, %2;" : "=" c(r) : c(a), c(b)); return r; }
+#define ROUNDED(T, of, type, c) \
+    ROUNDED_OP(T, __##of##add_rn, "add", type, c) \
+    ROUNDED_OP(T, __##of##mul_rn, "mul", type, c) \
+    ROUNDED_OP(T, __##of##sub_rn, "sub", type, c)
+ROUNDED(float, f, "f32", "f") ROUNDED(double, d, "f64", "d")
 CUDA float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 CUDA double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
 CUDA float sqrtf(float a) { return __nvvm_sqrt_rn_f(a); }

@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST {
-        return refused("it has more than 64 MiB: name a file of source or PTX");
+        return refused("it is larger than 64 MiB: name a file that contains source or PTX");
     }
     let Ok(text) = String::from_utf8(bytes) else {
         return refused("it is not UTF-8: save it in that encoding");
@@ -54,7 +54,7 @@ mod tests {
         assert!(read(&folder).unwrap_err().to_string().contains("is a folder"));
         let large = folder.join("large.cu");
         File::create(&large).unwrap().set_len(MOST + 1).unwrap();
-        assert!(read(&large).unwrap_err().to_string().contains("more than 64 MiB"));
+        assert!(read(&large).unwrap_err().to_string().contains("larger than 64 MiB"));
         #[cfg(unix)]
         for device in ["/dev/zero", "/dev/full"] {
             let error = read(Path::new(device)).unwrap_err().to_string();

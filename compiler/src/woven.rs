@@ -6,7 +6,7 @@ use crate::{Error, Result, Unit};
 
 /// Replaces each `#include "NAME"` in a kernel with the file that `find` returns. All other lines
 /// stay unchanged, and so do the includes in included files. `#line` directives keep the files and
-/// line numbers in messages right.
+/// line numbers in messages correct.
 pub fn woven(source: &str, file: &str, find: impl Fn(&str) -> Option<String>) -> Result<String> {
     if includes(source).next().is_none() {
         return Ok(source.to_owned());

@@ -1,4 +1,4 @@
-//! Tests the PTX that clang writes, if a clang can write PTX: its lines, names and loops.
+//! Tests the lines, names and loops in clang's PTX, if a clang that can write PTX is installed.
 
 use compiler::{Clang, Compiler, Error, Kind, Unit, woven};
 
@@ -12,7 +12,7 @@ fn compiled(source: &str) -> Option<Result<String, Error>> {
     Some(clang()?.compile(&Unit::of_kernel(source, "Größe und Maß.cu", "float")))
 }
 
-/// A kernel that uses one name of each kind that a kernel may use without a header.
+/// A kernel that uses one name of each kind that is available without a header.
 const NAMES: &str = r#"// Needs compute_90: votes, matches and sums of a warp.
 __device__ float half(float a) { return a / 2; }
 __device__ __noinline__ float twice(float a) { return a + a; }
@@ -55,6 +55,8 @@ fn a_kernel_needs_no_header() {
         "redux.sync.add",
         ".add.f32",
         "mul.rn.f64",
+        "sub.rn.f64",
+        "add.rn.f32",
         "vprintf",
         "__assertfail",
     ] {
@@ -82,7 +84,7 @@ fn messages_have_the_kernel_s_lines_and_its_name() {
     assert!(error.to_string().contains("`cargo x nvrtc` installs NVRTC with CUDA's"), "{error}");
 }
 
-/// Returns a kernel with the file that it includes inlined, as compilers receive it.
+/// Returns a kernel in the form that compilers receive: with the included file inlined.
 fn including(included: &str, kernel: &str) -> String {
     let source = format!("// Needs compute_70: why.\n#include \"tile.cuh\"\n{kernel}\n");
     woven(&source, "kernel.cu", |_| Some(included.to_owned())).unwrap()
@@ -101,7 +103,7 @@ fn included_files_have_the_names_and_lines_that_nvrtc_gives_them() {
             lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
         };
         assert_eq!(words(".file"), [".file 1 \"kernel.cu\"", ".file 2 \"tile.cuh\""], "{compiler}");
-        // Inlined code has its caller's line in the kernel. Older versions of clang do not write
+        // Inlined code is attributed to its caller's line in the kernel. Older versions of clang do not write
         // the caller (`@[`).
         let places = words(".loc");
         let own = |place: &String| {

@@ -52,7 +52,7 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
         say!("dist/{folder:<6} {:3} files {:6.1} MB", files.len(), bytes as f64 / 1e6);
     }
     say!(
-        "copy dist/ to the GPU machine and run `bash dist/gpu.sh FOLDER` there: FOLDER receives the logs"
+        "copy dist/ to the GPU machine and run `bash dist/gpu.sh FOLDER` there: it writes the logs to FOLDER"
     );
     Ok(())
 }

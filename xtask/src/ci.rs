@@ -14,7 +14,7 @@ use crate::{
 /// A part of CI.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Check formatting, the tree's rules, spelling, clippy and documentation
+    /// Check formatting, the rules of the tree, spelling, clippy and documentation
     Lint,
     /// Run all tests
     Test,
@@ -76,8 +76,9 @@ fn lint(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test` arguments for the tests that compile kernels. All but the first name the workspace,
-/// so that dependencies have the features that they have in the part `test`, and are not built again.
+/// `cargo test` arguments for the tests that compile kernels. All but the first of these argument
+/// lists name the workspace, so that dependencies have the same features as in the part `test`, and
+/// are not built again.
 const COMPILING: [&str; 3] = [
     "-p compiler",
     "--workspace --test attacks --test beginners --test fooled --test mutants --test newcomer \

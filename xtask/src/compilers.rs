@@ -8,8 +8,8 @@ use xshell::{Shell, cmd};
 
 use crate::programs::{self, Which};
 
-/// The version of clang for the committed table. It is available on Debian and Ubuntu, and is
-/// neither the oldest nor the newest.
+/// The version of clang for the committed table. This version is available on Debian and Ubuntu,
+/// and is neither the oldest nor the newest version.
 const CLANG: &str = "19.";
 /// The file that the book reads.
 const FILE: &str = "book/generated/compilers.txt";

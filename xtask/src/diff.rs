@@ -28,8 +28,7 @@ pub(crate) fn print(step: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the number of lines that the old kernel does not have, as in `diff old new | grep -c
-/// '^>'`.
+/// Returns the number of lines that the old kernel lacks, as in `diff old new | grep -c '^>'`.
 pub(crate) fn added(old: &Kernel, new: &Kernel) -> usize {
     let diff = TextDiff::from_lines(&old.source, &new.source);
     diff.iter_all_changes().filter(|change| change.tag() == ChangeTag::Insert).count()

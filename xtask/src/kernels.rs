@@ -10,7 +10,8 @@ use anyhow::{Context, Result};
 /// A kernel: the `kernel.cu` of a crate, a kernel of a study, or a variant of a step.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// The name of the crate. For a file other than `kernel.cu`, `/` and the file's name follow.
+    /// The name of the crate. For a file other than `kernel.cu`, the name is followed by `/` and
+    /// the file's name.
     pub name: String,
     /// The crate's folder.
     pub folder: PathBuf,
@@ -65,8 +66,8 @@ pub fn all() -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// Returns the broken sums of the zoo. They are only for integers, so that rounding cannot explain
-/// a wrong sum.
+/// Returns the broken sums of the zoo. The zoo has only integer kernels, so that rounding cannot
+/// explain a wrong sum.
 pub fn zoo() -> Result<Vec<Kernel>> {
     let folder = crate::root().join("zoo");
     let mut kernels = Vec::new();
@@ -82,7 +83,7 @@ pub fn zoo() -> Result<Vec<Kernel>> {
 
 /// Returns the alternative kernels for the book's figures, named `STEP/NAME`. Each kernel has
 /// either a fault, which its first line names, or a number that the slider on its second line sets.
-/// The plan of the kernel's step launches it.
+/// The plan of the kernel's step launches the kernel.
 pub fn page() -> Result<Vec<Kernel>> {
     let mut kernels = Vec::new();
     for folder in entries(&crate::root().join("book/live/kernels")) {

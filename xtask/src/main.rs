@@ -12,7 +12,7 @@ fn main() -> ExitCode {
         Ok(code) => return code,
         Err(error) => error,
     };
-    // A reader that stops early, such as `head`, is not an error.
+    // A reader that stops early, such as `head`, does not cause an error.
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }

@@ -19,7 +19,7 @@ fn faults(metadata: &Value) -> Vec<String> {
     let packages = || metadata["packages"].as_array().into_iter().flatten();
     let ours = packages().filter(|package| package["source"].is_null());
     let Some((promised, _)) = ours.map(version).min() else {
-        return vec!["cargo names no package of this workspace".into()];
+        return vec!["`cargo metadata` lists no package of this workspace".into()];
     };
     let newer = packages().filter(|package| version(package).0 > promised);
     newer

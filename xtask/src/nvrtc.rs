@@ -12,7 +12,7 @@ use xshell::Shell;
 
 use crate::venv;
 
-/// Opens the pinned NVRTC. If it is missing, first prints a line and installs it into `.venv`.
+/// Opens the pinned NVRTC. If NVRTC is missing, first prints a line and installs it into `.venv`.
 ///
 /// # Errors
 /// Fails if NVIDIA publishes no NVRTC for this system, or if PyPI cannot be reached.

@@ -5,8 +5,8 @@ use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
 
 /// The wheels from PyPI, with exact versions. nvcc's own dependencies include an nvvm that nvcc
-/// cannot use. This CCCL is newer than the toolkit's, whose CUB has no sum without a determinism
-/// guarantee.
+/// cannot use. This CCCL is newer than the toolkit's: in the toolkit's CUB, every sum has a
+/// determinism guarantee.
 const PINS: [&str; 5] = [
     "nvidia-cuda-nvcc==13.0.88",
     "nvidia-nvvm==13.0.88",
@@ -18,8 +18,8 @@ const PINS: [&str; 5] = [
 /// The folder of the wheels.
 pub(crate) const VENV: &str = ".venv-peers";
 
-/// The CCCL that was released with the toolkit of these wheels. Its CUB is sometimes the faster
-/// one.
+/// The CCCL that was released with the toolkit of these wheels. The toolkit's CUB is sometimes the
+/// faster one.
 const TOOLKITS: &str = "nvidia-cuda-cccl==13.0.85";
 
 /// The sources for a single sum and for a sum of each row.
@@ -74,7 +74,8 @@ pub(crate) fn run(sh: &Shell, arch: &str, nvcc: Option<&str>) -> Result<()> {
     compile(&nvcc, &[headers, libraries], CUB, "libpeers-toolkit.so")
 }
 
-/// Returns the folder of the wheels' toolkit. If the toolkit is missing, first installs it.
+/// Returns the folder of the toolkit that is installed from wheels. If the toolkit is missing,
+/// first installs it.
 pub(crate) fn install(sh: &Shell) -> Result<std::path::PathBuf> {
     if !sh.path_exists(format!("{VENV}/bin/python")) {
         cmd!(sh, "python3 -m venv {VENV}")

@@ -46,14 +46,15 @@ pub fn path(name: &str) -> Result<PathBuf> {
 
 /// Builds a program and runs it with these arguments: `cargo x book` runs the weaver, and `cargo x
 /// check` runs the judge. These are separate programs, so that `cargo x` does not need their
-/// dependencies. Their streams and exit codes are passed on.
+/// dependencies. The streams and the exit code of the program are passed on.
 pub(crate) fn run(package: &str, words: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     let mut cargo = Command::new("cargo");
     cargo.args(["run", "--quiet", "--package", package, "--"]);
     ended(cargo.args(words))
 }
 
-/// Runs a program like `run`, but the program has been built together with all others.
+/// Runs a program like `run`, but assumes that the program has already been built together with all
+/// others.
 pub(crate) fn built(name: &str, words: &[&str]) -> Result<ExitCode> {
     ended(Command::new(path(name)?).args(words))
 }
@@ -63,6 +64,6 @@ fn ended(command: &mut Command) -> Result<ExitCode> {
         .current_dir(crate::root())
         .status()
         .with_context(|| format!("running {}", command.get_program().display()))?;
-    // A program that was ended by a signal has no exit code.
+    // A program that was terminated by a signal has no exit code.
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, Into::into))
 }

@@ -1,5 +1,6 @@
-//! The kernels of the crate `reduce`. There is a PTX file for each type, operation and shape, so
-//! that a program compiles only the kernels that it calls.
+//! The kernels of the crate `reduce`. There is a PTX file for each shape and layout of the elements.
+//! The crate joins it with the instructions of an operation, so that a program compiles only the
+//! kernels that it calls.
 
 use std::fs;
 
@@ -8,24 +9,60 @@ use compiler::Unit;
 
 /// The folder of the sources, relative to the workspace.
 const SOURCES: &str = "reduce/src/kernels";
-const COMMON: [&str; 3] = ["vector", "operation", "tile"];
+const COMMON: [&str; 5] = ["types", "vector", "answer", "operation", "tile"];
+const COMMON_EXACT: [&str; 3] = ["exact_types", "vector", "answer"];
 
-/// A type: its name, the types in which an element is loaded and added, and the way in which it is
-/// widened.
+/// The sizes in bytes of an element in memory, of a thread's accumulators, and of the values that
+/// threads and blocks exchange.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    name: &'static str,
+    element: u32,
+    local: u32,
+    value: u32,
+    /// Whether an accumulator adds two elements with one instruction. Such a layout has no rows.
+    pairs: bool,
+    /// Whether there are stages for several GPUs.
+    stages: bool,
+    /// Whether there are dot products.
+    products: bool,
+    /// Whether there are selections. Elements that are widened have none.
+    selects: bool,
+}
+
+const LAYOUTS: [Layout; 7] = [
+    Layout { stages: true, products: true, ..layout("e4a4", 4, 4, 4) },
+    Layout { stages: true, products: true, ..layout("e8a8", 8, 8, 8) },
+    Layout { stages: true, products: true, ..layout("e2a4", 2, 4, 4) },
+    Layout { stages: true, pairs: true, selects: false, ..layout("p2a4", 2, 4, 4) },
+    // A thread adds at most 2^19 small integers to each of its accumulators, so 32 bits are enough.
+    layout("e1a8", 1, 4, 8),
+    layout("e2a8", 2, 4, 8),
+    Layout { products: true, selects: false, ..layout("e4a8", 4, 8, 8) },
+];
+
+const fn layout(name: &'static str, element: u32, local: u32, value: u32) -> Layout {
+    Layout {
+        name,
+        element,
+        local,
+        value,
+        pairs: false,
+        stages: false,
+        products: false,
+        selects: true,
+    }
+}
+
+/// The types of exact sums: the name, the types in which an element is loaded and the sum is
+/// rounded, and the way in which an element is widened.
 type Type = (&'static str, &'static str, &'static str, Option<&'static str>);
-const TYPES: [Type; 8] = [
+const TYPES: [Type; 4] = [
     ("f32", "float", "float", None),
     ("f64", "double", "double", None),
-    ("i32", "int", "int", None),
-    ("u32", "unsigned int", "unsigned int", None),
-    ("i64", "long long", "long long", None),
-    ("u64", "unsigned long long", "unsigned long long", None),
     ("f16", "unsigned short", "float", Some("HALF")),
     ("bf16", "unsigned short", "float", Some("BFLOAT")),
 ];
-
-/// The operations: the name, and the name in the source.
-const OPERATIONS: [(&str, &str); 3] = [("sum", "Sum"), ("min", "Min"), ("max", "Max")];
 
 /// A shape: its name and sources, the threads per block, the vectors in flight per thread, and the
 /// resident blocks per multiprocessor.
@@ -45,12 +82,12 @@ enum Files {
     Both,
     /// Only the file for unaligned rows, because aligned rows have another shape.
     Unaligned,
-    /// Only the file for unaligned rows, on architectures with asynchronous copies; there is none
-    /// for halves.
+    /// Only the file for unaligned rows, on architectures with asynchronous copies; such a copy has
+    /// at least four bytes.
     Asynchronous,
 }
 
-const FAMILIES: [Family; 10] = [
+const FAMILIES: [Family; 6] = [
     Family { name: "block_32", sources: &["block"], threads: 32, rows: 4, resident: 1 },
     Family { name: "block_256", sources: &["block"], threads: 256, rows: 4, resident: 1 },
     Family { name: "block_1024", sources: &["block"], threads: 1024, rows: 4, resident: 1 },
@@ -63,7 +100,10 @@ const FAMILIES: [Family; 10] = [
         rows: 1,
         resident: 1,
     },
-    // The stages of a sum over several GPUs.
+];
+
+/// The stages of a reduction over several GPUs.
+const STAGES: [Family; 4] = [
     Family {
         name: "partials",
         sources: &["shard", "partials"],
@@ -88,9 +128,7 @@ const FAMILIES: [Family; 10] = [
     },
 ];
 
-/// The kernels for rows. They only compute sums, and they have one architecture for all devices,
-/// because every program that uses the crate contains every file. Unaligned rows have a separate
-/// file, named `across`.
+/// The kernels for rows. Unaligned rows have a separate file, named `across`.
 const ROWS: [(Family, Files); 7] = [
     (family("rows_short", &["rows_short"], 256, 1, 4), Files::Both),
     (family("rows_lanes", &["rows", "rows_lanes"], 256, 4, 4), Files::Both),
@@ -102,23 +140,61 @@ const ROWS: [(Family, Files); 7] = [
 ];
 const CHUNKS: &[&str] = &["messages", "rows", "rows_chunks"];
 
-/// The kernels for exact sums: floats and halves use bins, and doubles use levels. They have one
-/// architecture for all devices.
-const EXACT: [Family; 3] = [
-    family("exact", &["exact", "exact_bins", "exact_entry"], 256, 8, 4),
-    family("exact", &["exact", "exact_bins", "exact_entry"], 256, 4, 4),
-    family("exact", &["exact", "exact_levels", "exact_entry"], 256, 4, 4),
+/// The kernel for columns.
+const COLUMNS: Family = family("columns", &["columns"], 512, 1, 2);
+
+/// The kernel for slices whose chunks are in a queue, and the kernel that puts ragged rows there.
+const QUEUE: Family = family("queue", &["messages", "queue"], 512, 4, 3);
+const RAGGED: Family = family("ragged", &["ragged"], 256, 1, 4);
+
+/// The kernels for means and variances of rows, which a warp or a block adds.
+const MOMENTS: [Family; 2] = [
+    family("moments_lanes", &["moments", "moments_lanes"], 256, 4, 3),
+    family("moments_block", &["moments", "moments_block"], 256, 4, 3),
 ];
 
-/// The exact sums of rows, for the same types.
-const EXACT_ROWS: [Family; 3] = [
-    family("exact_rows", &["exact", "exact_bins", "exact_rows"], 256, 8, 4),
-    family("exact_rows", &["exact", "exact_bins", "exact_rows"], 256, 4, 4),
-    family("exact_rows", &["exact", "exact_levels", "exact_rows"], 256, 4, 4),
+/// The kernels of dot products: for many chunks, and for all other shapes.
+const DOT: [Family; 2] = [
+    family("dot_chunks", &["messages", "dot", "dot_chunks"], 512, 4, 2),
+    family("dot_few", &["messages", "dot", "dot_few"], 1024, 4, 1),
 ];
 
-/// The kernels for exact dot products of floats and halves.
-const DOT: Family = family("exact", &["exact", "exact_levels", "exact_dot"], 256, 2, 4);
+/// The kernels whose results do not depend on the order: for slices and long rows, and for short rows.
+const SELECTIONS: [Family; 4] = [
+    family("arg_chunks", &["select", "arg", "select_chunks"], 512, 8, 2),
+    family("arg_lanes", &["select", "arg", "select_lanes"], 256, 4, 4),
+    family("extremes_chunks", &["select", "extremes", "select_chunks"], 512, 8, 2),
+    family("extremes_lanes", &["select", "extremes", "select_lanes"], 256, 4, 4),
+];
+
+/// The kernels of exact sums for a type: of slices, of rows, and of dot products. They have one architecture for all
+/// devices; `cut.rs` has the same numbers of threads.
+fn exact(name: &str) -> ([Family; 2], Family) {
+    let (slice, rows, dot) = match name {
+        "f32" => ((FLOATS, 512, 4, 2), FLOATS_ROWS, (PRODUCTS, 512, 2, 2)),
+        "f64" => ((DOUBLES, 1024, 4, 1), DOUBLES_ROWS, (WIDE, 512, 2, 2)),
+        "f16" => ((HALVES, 256, 4, 4), HALVES_ROWS, (PRODUCTS_OF_HALVES, 256, 2, 4)),
+        _ => ((BFLOAT, 256, 2, 5), BFLOAT_ROWS, (PRODUCTS, 512, 2, 2)),
+    };
+    let exact =
+        |(sources, threads, loads, resident)| family("exact", sources, threads, loads, resident);
+    ([exact(slice), family("exact_rows", rows, 256, 4, 4)], exact(dot))
+}
+const FLOATS: &[&str] = &["exact", "exact_columns", "exact_floats", "exact_flight", "exact_entry"];
+const FLOATS_ROWS: &[&str] =
+    &["exact", "exact_columns", "exact_floats", "exact_flight", "exact_rows"];
+const DOUBLES: &[&str] =
+    &["exact", "exact_columns", "exact_doubles", "exact_flight", "exact_entry"];
+const DOUBLES_ROWS: &[&str] =
+    &["exact", "exact_columns", "exact_doubles", "exact_flight", "exact_rows"];
+const HALVES: &[&str] = &["exact", "exact_halves", "exact_flight", "exact_entry"];
+const HALVES_ROWS: &[&str] = &["exact", "exact_halves", "exact_flight", "exact_rows"];
+const BFLOAT: &[&str] = &["exact", "exact_columns", "exact_bfloat", "exact_flight", "exact_entry"];
+const BFLOAT_ROWS: &[&str] =
+    &["exact", "exact_columns", "exact_bfloat", "exact_flight", "exact_rows"];
+const PRODUCTS: &[&str] = &["exact", "exact_columns", "exact_doubles", "exact_dot"];
+const PRODUCTS_OF_HALVES: &[&str] = &["exact", "exact_halves", "exact_dot"];
+const WIDE: &[&str] = &["exact", "exact_columns", "exact_wide", "exact_dot"];
 
 const fn family(
     name: &'static str,
@@ -144,63 +220,72 @@ pub(crate) struct Variant {
 /// Returns all PTX files of the library.
 pub(crate) fn variants() -> Result<Vec<Variant>> {
     let mut variants = Vec::new();
-    for of in TYPES {
-        for operation in OPERATIONS {
-            for family in FAMILIES.into_iter().filter(|family| is_own(of, operation.0, *family)) {
-                for &architecture in architectures(of.0, operation.0) {
-                    variants.push(variant(of, operation, family, "", architecture)?);
-                }
+    for layout in LAYOUTS {
+        for family in FAMILIES {
+            variants.push(variant(layout, family, "", 70)?);
+        }
+        // Half-precision values are finished like `f32` values.
+        for family in STAGES.into_iter().filter(|stage| {
+            layout.stages && (stage.name != "finish" || layout.element == layout.value)
+        }) {
+            variants.push(variant(layout, family, "", 70)?);
+        }
+        // Elements of these layouts are floats.
+        if matches!(layout.name, "e4a4" | "e8a8" | "e2a4") {
+            for family in MOMENTS {
+                variants.push(variant(layout, family, "", 70)?);
             }
         }
-        let exact = match of.0 {
-            "f32" => Some(0),
-            "f16" | "bf16" => Some(1), // A vector of eight elements needs more code.
-            "f64" => Some(2),
-            _ => None,
-        };
-        for family in exact.into_iter().flat_map(|at| [EXACT[at], EXACT_ROWS[at]]) {
-            variants.push(variant(of, OPERATIONS[0], family, "", 70)?);
+        for family in DOT.into_iter().filter(|_| layout.products) {
+            variants.push(variant(layout, family, "", 70)?);
         }
-        if matches!(of.0, "f32" | "f16" | "bf16") {
-            let mut variant = variant(of, ("dot", "Sum"), DOT, "", 70)?;
-            variant.options.insert(0, "-DPRODUCTS".into());
-            variants.push(variant);
+        for family in SELECTIONS.into_iter().filter(|_| layout.selects) {
+            // A vector of 16 bytes takes many instructions, so fewer are loaded at a time.
+            let rows = if layout.element == 1 { 4 } else { family.rows };
+            variants.push(variant(layout, Family { rows, ..family }, "", 70)?);
         }
-        for (family, files) in ROWS.into_iter().filter(|rows| is_own(of, "sum", rows.0)) {
+        if !layout.pairs {
+            for family in [COLUMNS, QUEUE, RAGGED] {
+                variants.push(variant(layout, family, "", 70)?);
+            }
+        }
+        for (family, files) in ROWS.into_iter().filter(|_| !layout.pairs) {
             if files == Files::Both {
-                variants.push(rows(of, family, true)?);
+                variants.push(rows(layout, family, true)?);
             }
-            if files != Files::Asynchronous || of.3.is_none() {
-                variants.push(rows(of, family, false)?);
+            if files != Files::Asynchronous || layout.element >= 4 {
+                variants.push(rows(layout, family, false)?);
             }
         }
+    }
+    for of in TYPES {
+        let (sums, dot) = exact(of.0);
+        for family in sums {
+            variants.push(exact_variant(of, "sum", family)?);
+        }
+        let mut variant = exact_variant(of, "dot", dot)?;
+        variant.options.insert(0, "-DPRODUCTS".into());
+        variants.push(variant);
     }
     Ok(variants)
 }
 
-/// Returns whether a type has a separate file. Sums of unsigned integers are bit-identical to those
-/// of signed integers, and sums of halves are finished as floats.
-fn is_own(of: Type, operation: &str, family: Family) -> bool {
-    let unsigned = of.0.starts_with('u') && operation == "sum";
-    let half = of.3.is_some() && family.name == "finish";
-    !unsigned && !half
-}
-
 /// Returns the PTX file for a shape of rows.
-fn rows(of: Type, family: Family, aligned: bool) -> Result<Variant> {
+fn rows(layout: Layout, family: Family, aligned: bool) -> Result<Variant> {
     // Loads of single elements need more registers; chunks of wide types have whole vectors.
-    let words = aligned || matches!(family.name, "rows_chunks" | "rows_long") && of.3.is_none();
+    let words =
+        aligned || matches!(family.name, "rows_chunks" | "rows_long") && layout.element >= 4;
     let rows = if words { family.rows } else { family.rows.min(4) };
     // More blocks are resident if few registers are spilled, because loads of single elements have
     // more latency to hide.
-    let resident = match (family.name, of.0) {
-        ("rows_block", "f32" | "i32" | "f64") if !aligned => 6,
+    let resident = match family.name {
+        "rows_block" if !aligned && layout.element >= 4 => 6,
         _ => family.resident,
     };
     let architecture = if family.name == "rows_ring" { 90 } else { 70 };
     let family = Family { rows, resident, ..family };
     let suffix = if aligned { "" } else { "_across" };
-    let mut variant = variant(of, OPERATIONS[0], family, suffix, architecture)?;
+    let mut variant = variant(layout, family, suffix, architecture)?;
     variant.options.insert(0, format!("-DALIGNED={aligned}"));
     if family.sources == CHUNKS {
         // Chunks are added one at a time, four at a time, or both; a kernel with only one loop uses
@@ -215,47 +300,66 @@ fn rows(of: Type, family: Family, aligned: bool) -> Result<Variant> {
     Ok(variant)
 }
 
-/// Returns one of the files.
-fn variant(
-    (name, load, add, widen): Type,
-    (operation, in_source): (&str, &str),
-    family: Family,
-    suffix: &str,
-    architecture: u32,
-) -> Result<Variant> {
-    let stem = format!("{name}_{operation}_{}{suffix}", family.name);
+/// Returns the PTX file for a shape and a layout. The crate replaces the name of its entry point.
+fn variant(layout: Layout, family: Family, suffix: &str, architecture: u32) -> Result<Variant> {
+    let Layout { element, local, value, pairs, .. } = layout;
     let defined = [
-        format!("In={load}"),
-        format!("Acc={add}"),
-        format!("OPERATION={in_source}"),
-        format!("NAME={stem}"),
-        format!("THREADS={}", family.threads),
-        format!("ROWS={}", family.rows),
-        format!("RESIDENT={}", family.resident),
+        format!("-DELEMENT={element}"),
+        format!("-DLOCAL={local}"),
+        format!("-DVALUE={value}"),
+        format!("-DPAIRS={}", u32::from(pairs)),
     ];
-    let defined = defined.into_iter().chain(widen.map(str::to_owned));
-    // The name is short, because every program contains the stamps.
-    let defined = defined.map(|name| format!("-D{name}"));
     Ok(Variant {
-        path: format!("reduce/src/ptx/{stem}.{architecture}.ptx"),
-        source: source(family.sources)?,
+        path: format!("reduce/src/ptx/{}_{}{suffix}.{architecture}.ptx", layout.name, family.name),
+        source: source(&COMMON, family.sources)?,
         architecture,
-        options: defined.chain(["--std=c++17".into()]).collect(),
+        options: defined.into_iter().chain(options(family, "KERNEL")).collect(),
     })
 }
 
-/// Returns the architectures of a kernel. They include Hopper if one of its instructions reduces a
-/// warp of 32-bit integers or compares two halves.
-fn architectures(name: &str, operation: &str) -> &'static [u32] {
-    let redux = matches!(name, "i32" | "u32");
-    let pairs = matches!(name, "f16" | "bf16") && operation != "sum";
-    if redux || pairs { &[70, 90] } else { &[70] }
+/// Returns one of the files of exact sums.
+fn exact_variant(
+    (name, load, add, widen): Type,
+    operation: &str,
+    family: Family,
+) -> Result<Variant> {
+    let stem = format!("{name}_{operation}_{}", family.name);
+    let (element, value) = (if widen.is_some() { 2 } else { size(load) }, size(add));
+    let defined = [
+        format!("-DIn={load}"),
+        format!("-DAcc={add}"),
+        format!("-DELEMENT={element}"),
+        format!("-DVALUE={value}"),
+    ];
+    let defined = defined.into_iter().chain(widen.map(|name| format!("-D{name}")));
+    Ok(Variant {
+        path: format!("reduce/src/ptx/{stem}.70.ptx"),
+        source: source(&COMMON_EXACT, family.sources)?,
+        architecture: 70,
+        options: defined.chain(options(family, &stem)).collect(),
+    })
 }
 
-/// Returns the concatenated common and named sources.
-fn source(names: &[&str]) -> Result<String> {
+fn size(float: &str) -> u32 {
+    if float == "double" { 8 } else { 4 }
+}
+
+/// Returns the options for the parameters of a shape. They are short, because every program
+/// contains the stamps.
+fn options(family: Family, name: &str) -> [String; 5] {
+    [
+        format!("-DNAME={name}"),
+        format!("-DTHREADS={}", family.threads),
+        format!("-DROWS={}", family.rows),
+        format!("-DRESIDENT={}", family.resident),
+        "--std=c++17".into(),
+    ]
+}
+
+/// Returns the common sources and the named sources, concatenated.
+fn source(common: &[&str], names: &[&str]) -> Result<String> {
     let folder = crate::root().join(SOURCES);
-    let files = COMMON.iter().chain(names).map(|name| folder.join(format!("{name}.cu")));
+    let files = common.iter().chain(names).map(|name| folder.join(format!("{name}.cu")));
     files
         .map(|file| {
             fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
@@ -264,8 +368,8 @@ fn source(names: &[&str]) -> Result<String> {
 }
 
 impl Variant {
-    /// Returns the unit to compile. It has no line information, because users do not step through a
-    /// library's kernels.
+    /// Returns the unit to compile. The PTX has no line information, because users do not step
+    /// through a library's kernels.
     pub(crate) fn unit(&self) -> Unit<'_> {
         let (source, architecture) = (self.source.as_str(), self.architecture);
         Unit { source, file: "kernel.cu", architecture, options: self.options.clone() }

@@ -1,6 +1,6 @@
 //! `cargo x sass`: writes the machine code that ptxas generates for every step, for the book.
 //!
-//! Wheels from PyPI suffice; neither a GPU nor a CUDA installation is needed.
+//! Wheels from PyPI are sufficient; neither a GPU nor a CUDA installation is needed.
 
 use std::{fs, path::PathBuf};
 
@@ -9,7 +9,8 @@ use xshell::{Shell, cmd};
 
 use crate::kernels;
 
-/// The assembler. Its CUDA version is that of the driver under which the results were measured.
+/// The assembler. The assembler's CUDA version is that of the driver under which the results were
+/// measured.
 const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
 /// The disassembler, which reads all older machine code.
 const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.5.37";
@@ -17,6 +18,8 @@ const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.5.37";
 const ARCH: &str = "sm_90";
 /// The folder that the book reads.
 const FOLDER: &str = "book/generated/sass";
+/// The number of registers per thread for each entry point, which the predictions read.
+const REGISTERS: &str = "book/generated/sass/registers.csv";
 /// The entry points of a study whose loops a chapter compares: name, PTX module, entry point.
 const STUDIED: [(&str, &str, &str); 5] = [
     ("row-sum-1-accumulators", "studies/row-sum/src/accumulators.f32.ptx", "rows_1_0"),
@@ -32,6 +35,7 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     fs::create_dir_all(&folder)?;
     let cubin = crate::root().join("target/step.cubin");
     let mut stale = Vec::new();
+    let mut registers = String::from("ptx_sha256,entry,registers\n");
     let kernels = kernels::all()?.into_iter().map(|kernel| {
         let file = kernel.folder.join(kernel.ptx("f32"));
         (kernel.name, file, None)
@@ -41,13 +45,19 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     for (name, file, entry) in kernels.chain(studied) {
         let text =
             fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-        cmd!(sh, "{ptxas} -arch={ARCH} {file} -o {cubin}").quiet().run()?;
+        let said = cmd!(sh, "{ptxas} -v -arch={ARCH} {file} -o {cubin}").quiet().read_stderr()?;
         let listing = cmd!(sh, "{nvdisasm} -c {cubin}").quiet().read()?;
-        let head = format!(
-            "// {} for {ARCH}: {PTXAS}, {NVDISASM}, of PTX with sha256={}\n",
-            name,
-            compiler::Stamp::read(&text, &name)?.body
-        );
+        let hash = compiler::Stamp::read(&text, &name)?.body;
+        let head =
+            format!("// {name} for {ARCH}: {PTXAS}, {NVDISASM}, of PTX with sha256={hash}\n");
+        for (entry, count) in registers_of(&said) {
+            let line = format!("{hash},{entry},{count}\n");
+            // The module of a studied entry point also belongs to a kernel, so the line may exist
+            // already.
+            if !registers.contains(&line) {
+                registers += &line;
+            }
+        }
         let code = code_of(&listing, entry).with_context(|| format!("{name}: no entry"))?;
         let text = head + &code;
         let path = folder.join(format!("{}.sass", name.replace('/', "-")));
@@ -57,6 +67,13 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
         stale.push(name);
         if !check {
             fs::write(&path, text)?;
+        }
+    }
+    let path = crate::root().join(REGISTERS);
+    if !fs::read_to_string(&path).is_ok_and(|kept| kept == registers) {
+        stale.push("the registers".to_owned());
+        if !check {
+            fs::write(&path, registers)?;
         }
     }
     match (stale.as_slice(), check) {
@@ -74,8 +91,22 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the code of an entry point, by default the one for blocks of 256 threads. It has one
-/// instruction per line, without addresses and padding.
+/// Returns the number of registers per thread for each entry point, from the output of ptxas.
+fn registers_of(said: &str) -> Vec<(&str, u32)> {
+    let mut all = Vec::new();
+    let mut entry = None;
+    for line in said.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            entry = rest.split('\'').next();
+        } else if let (Some((_, rest)), Some(name)) = (line.split_once(": Used "), entry) {
+            all.extend(rest.split(' ').next().and_then(|count| Some((name, count.parse().ok()?))));
+        }
+    }
+    all
+}
+
+/// Returns the code of an entry point, by default the one for blocks of 256 threads. The code has
+/// one instruction per line, without addresses and padding.
 fn code_of(listing: &str, entry: Option<&str>) -> Option<String> {
     let sections = || listing.split("\n.text.").skip(1);
     let named = |name: &str| sections().find(|text| text.starts_with(&format!("{name}:\n")));
@@ -117,7 +148,8 @@ fn install(sh: &Shell) -> Result<(PathBuf, PathBuf)> {
     };
     if found("ptxas").is_none() || found("nvdisasm").is_none() {
         say!("installing {PTXAS} and {NVDISASM} from PyPI into .venv (140 MB)");
-        // The wheels are installed without dependencies, which would need another half a gigabyte.
+        // The wheels are installed without their dependencies, which would take up another half
+        // gigabyte.
         crate::venv::install(sh, &["--no-deps", PTXAS, NVDISASM])?;
     }
     let both = found("ptxas").zip(found("nvdisasm"));
@@ -127,6 +159,12 @@ fn install(sh: &Shell) -> Result<(PathBuf, PathBuf)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn registers_are_those_of_the_entry() {
+        let said = "ptxas info    : 0 bytes gmem\nptxas info    : Compiling entry function 'reduce_64' for 'sm_90'\nptxas info    : Function properties for reduce_64\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 16 registers, used 1 barriers, 384 bytes cmem[0]\nptxas info    : Compiling entry function 'b' for 'sm_90'\nptxas info    : Used 40 registers\n";
+        assert_eq!(registers_of(said), [("reduce_64", 16), ("b", 40)]);
+    }
 
     #[test]
     fn the_entry_is_cut_out() {

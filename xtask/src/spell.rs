@@ -43,7 +43,7 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// Returns the American spellings in the chapters, outside code.
+/// Returns the American spellings in the text of the chapters, excluding code.
 fn american(src: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(src)? {
@@ -54,7 +54,7 @@ fn american(src: &Path) -> Result<Vec<String>> {
         let mut code = false;
         for (number, line) in fs::read_to_string(&path)?.lines().enumerate() {
             code ^= line.trim_start().starts_with("```");
-            // Text between backticks is code too.
+            // Text between backticks also counts as code.
             let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
             let words = prose.to_lowercase();
             let starts = |word: &&&str| {

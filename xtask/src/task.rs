@@ -82,7 +82,7 @@ pub enum Task {
         /// The folder for include/ and lib/
         #[arg(long, value_name = "FOLDER", default_value = "dist/capi")]
         prefix: std::path::PathBuf,
-        /// Compile the examples against a quick build instead, and run those that need no GPU
+        /// Compile the examples against a debug build instead, and run those that need no GPU
         #[arg(long)]
         check: bool,
     },
@@ -158,10 +158,10 @@ fn wrapped(name: &str, about: &str) -> String {
 /// The options for the book.
 #[derive(Args, Debug, Default)]
 pub struct Book {
-    /// Open it in the browser
+    /// Open the book in the browser
     #[arg(long)]
     pub open: bool,
-    /// Serve it on this machine, and rebuild it when something changes
+    /// Serve the book on this machine, and rebuild it when something changes
     #[arg(long)]
     pub serve: bool,
     /// Print faults and continue, with a mark where something is missing

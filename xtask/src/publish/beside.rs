@@ -27,8 +27,8 @@ const BUILDS: [(&str, &str); 6] = [
 /// The wheel with cuRAND's header, which cuda-core includes.
 const CURAND: &str = "nvidia-curand==10.4.0.35";
 
-/// Builds all of them, or only the named one. candle needs nvcc, and cuda-core needs CUDA's headers
-/// and libclang; the toolkit is installed from PyPI.
+/// Builds all of these programs, or only the named one. candle needs nvcc, and cuda-core needs
+/// CUDA's headers and libclang; the toolkit is installed from PyPI.
 pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<()> {
     let names = BUILDS.map(|(name, _)| name);
     if let Some(name) = only.filter(|name| !names.contains(name)) {
@@ -45,7 +45,7 @@ pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<()> {
                 cmd!(sh, "cargo check -p samebits --no-default-features --target-dir {target}")
                     .run()?;
             }
-            // This program needs no GPU, because its tensor is on the host.
+            // The program for this build needs no GPU, because its tensor is on the host.
             "dlpack" => program(sh, "run", name)?,
             "cuda-core" => {
                 let toolkit = peers::install(sh)?;

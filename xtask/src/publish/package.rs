@@ -5,6 +5,11 @@ use std::{collections::BTreeSet, fs, path::Path};
 use anyhow::{Result, ensure};
 use xshell::{Shell, cmd};
 
+use super::{capi, python};
+
+/// The licences that every package contains.
+pub(super) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
 /// The name of the crate, and its folder.
 const NAME: &str = "samebits";
 const FOLDER: &str = "reduce";
@@ -23,15 +28,25 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
             dead.join(", ")
         );
     }
-    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        let same =
-            fs::read(folder.join(licence)).ok() == fs::read(crate::root().join(licence)).ok();
-        ensure!(
-            files.contains(licence) && same,
-            "{FOLDER}/{licence} is not packed, or differs from the file at the root: copy the file from the root"
-        );
+    for licence in LICENCES {
+        ensure!(files.contains(licence), "{FOLDER}/{licence} is not packed: add it to `include`");
+        for folder in [FOLDER, python::FOLDER] {
+            let copy = crate::root().join(folder).join(licence);
+            ensure!(
+                fs::read(copy).ok() == fs::read(crate::root().join(licence)).ok(),
+                "{folder}/{licence} differs from the file at the root: copy the file from the root"
+            );
+        }
     }
     cmd!(sh, "cargo publish --dry-run --allow-dirty -p {NAME}").run()?;
+    // The dry run keeps no package.
+    cmd!(sh, "cargo package --quiet --no-verify --allow-dirty -p {NAME}")
+        .quiet()
+        .ignore_stderr()
+        .run()?;
+    let package =
+        capi::target()?.join(format!("package/{NAME}-{}.crate", env!("CARGO_PKG_VERSION")));
+    say!("{} is the package", package.display());
     Ok(())
 }
 

@@ -5,13 +5,13 @@ use xshell::{Shell, cmd};
 
 use crate::venv;
 
-const FOLDER: &str = "reduce/python";
+pub(super) const FOLDER: &str = "reduce/python";
 
 /// The packages that the module's tests need without a GPU.
 const NEEDS: [&str; 4] = ["maturin>=1.9.4,<2", "numpy", "ml_dtypes", "pytest"];
 
-/// Installs a debug build into `.venv`, and runs its tests. Tests for torch, CuPy and JAX that are
-/// skipped print the reason.
+/// Installs a debug build into `.venv`, and runs its tests. If tests for torch, CuPy or JAX are
+/// skipped, they print the reason.
 pub(crate) fn check(sh: &Shell) -> Result<()> {
     venv::install(sh, &NEEDS)?;
     let python = venv::program(sh, "python");

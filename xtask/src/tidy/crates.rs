@@ -24,7 +24,7 @@ struct Crate {
     files: Files,
 }
 
-/// Returns the faults of the crates below a folder.
+/// Returns the problems found in the crates under a folder.
 pub(crate) fn faults(root: &Path) -> Result<Vec<String>> {
     let mut crates = Vec::new();
     find(root, root, None, &mut crates)?;
@@ -34,7 +34,8 @@ pub(crate) fn faults(root: &Path) -> Result<Vec<String>> {
 fn of(krate: &Crate) -> Result<Vec<String>> {
     let Crate { name, manifest, files } = krate;
     let mut faults = Vec::new();
-    // A crate outside the workspace has its own `[workspace]`, and cannot inherit ours.
+    // A crate outside the workspace has its own `[workspace]`, and cannot inherit this workspace's
+    // lints.
     if !manifest.contains("[workspace]") && !manifest.contains("[lints]\nworkspace = true\n") {
         faults.push(format!(
             "{name}: Cargo.toml must contain `[lints]` and `workspace = true`, which deny unsafe code"
@@ -43,7 +44,8 @@ fn of(krate: &Crate) -> Result<Vec<String>> {
     for (file, text) in files {
         let count = text.lines().count();
         if count > LINES {
-            faults.push(format!("{name}/{file} has {count} lines, more than {LINES}"));
+            faults
+                .push(format!("{name}/{file} has {count} lines, but at most {LINES} are allowed"));
         }
     }
     let edges = imports::edges(files).with_context(|| format!("reading the sources of {name}"))?;
@@ -114,7 +116,7 @@ mod tests {
     fn a_source_has_five_hundred_lines_at_most() {
         let long = |lines: usize| tidy(LINTS, &[("src/lib.rs", &"// A line.\n".repeat(lines))]);
         assert_eq!(long(500), [""; 0]);
-        assert_eq!(long(501), ["crate/src/lib.rs has 501 lines, more than 500"]);
+        assert_eq!(long(501), ["crate/src/lib.rs has 501 lines, but at most 500 are allowed"]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::tokens::{Path, after_attribute, is, path, placed, word};
 pub(crate) type Files = BTreeMap<String, String>;
 
 /// Returns which file imports which. A file that only declares modules and re-exports names has no
-/// edges: its names count as those of the files that define them.
+/// edges: names imported from it count as imports from the files that define them.
 ///
 /// # Errors
 /// Fails if a file is not valid Rust.
@@ -33,7 +33,7 @@ pub(crate) fn edges(files: &Files) -> Result<BTreeSet<(&str, &str)>> {
     Ok(edges)
 }
 
-/// The maximum length of a chain of re-exports, which ends a cycle of re-exports.
+/// The maximum length of a chain of re-exports, so that a cycle of re-exports ends.
 const DEPTH: usize = 16;
 
 #[derive(Debug)]
@@ -62,7 +62,7 @@ struct Module<'f> {
     paths: Vec<Path>,
 }
 
-/// Returns whether a crate begins with this file.
+/// Returns whether this file is the root of a crate.
 fn is_root(path: &str) -> bool {
     let folders: Vec<&str> = path.split('/').collect();
     matches!(
@@ -74,7 +74,7 @@ fn is_root(path: &str) -> bool {
     )
 }
 
-/// Returns the folder of a path, with its slash.
+/// Returns the folder of a path, including the slash at the end.
 fn folder(path: &str) -> String {
     path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"))
 }
@@ -261,7 +261,8 @@ impl<'f> Tree<'f> {
         }
     }
 
-    /// Resolves a name in a module. The name may be defined there, imported, or imported by a glob.
+    /// Resolves a name in a module. The name may be defined in the module, imported by name, or
+    /// imported by a glob.
     fn named(&self, at: usize, name: &str, rest: &[String], depth: usize) -> Option<usize> {
         let depth = depth.checked_sub(1)?;
         let module = &self.modules[at];
@@ -377,7 +378,7 @@ mod tests {
         ] {
             assert_eq!(of_a(text), [""; 0], "{text}");
         }
-        // Items after a test are read.
+        // Items that follow a test are read.
         assert_eq!(of_a("#[cfg(test)] mod t { use crate::c; } use crate::b::B;"), ["a>b"]);
     }
 

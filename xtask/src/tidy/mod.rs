@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The maximum number of lines that a step may add to the previous kernel, so that readers can
-/// retype the lines. The steps in [`BUDGETS`] may add more.
+/// retype the lines. The steps in [`BUDGETS`] may add more lines.
 const BUDGET: usize = 30;
 const BUDGETS: [(&str, usize); 2] = [("v12-bulk-copy", 45), ("v13-exact-sum", 60)];
 
@@ -66,7 +66,7 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     }
 }
 
-/// Checks that a kernel begins with two comment lines. They state the kernel's purpose and its
+/// Checks that a kernel begins with two comment lines. The lines state the kernel's purpose and its
 /// remaining cost; a third line may state its requirements.
 fn head(kernel: &Kernel) -> Vec<String> {
     let Kernel { name, source, .. } = kernel;
@@ -83,7 +83,7 @@ fn head(kernel: &Kernel) -> Vec<String> {
         source.lines().enumerate().find(|(_, line)| line.chars().count() > 104)
     {
         faults.push(format!(
-            "{name}: line {} of kernel.cu has {} columns, more than 104",
+            "{name}: line {} of kernel.cu has {} columns, but at most 104 are allowed",
             number + 1,
             line.chars().count()
         ));
@@ -105,8 +105,9 @@ fn paragraphs(kernel: &Kernel) -> Vec<String> {
 
 fn too_long(kernel: &Kernel) -> Option<String> {
     let lines = kernel.source.lines().count();
-    (lines > LONGEST)
-        .then(|| format!("{}: kernel.cu has {lines} lines, more than {LONGEST}", kernel.name))
+    (lines > LONGEST).then(|| {
+        format!("{}: kernel.cu has {lines} lines, but at most {LONGEST} are allowed", kernel.name)
+    })
 }
 
 fn over_budget(old: &Kernel, new: &Kernel) -> Option<String> {
@@ -259,7 +260,8 @@ mod tests {
     #[test]
     fn stale_or_missing_ptx_is_named() {
         assert_eq!(stale(&kernel("anything"), &ELEMENTS).len(), 3);
-        // One file is beside a kernel that has changed, and one is beside a kernel that has not.
+        // One file is beside a kernel that has changed, and the other is beside an unchanged
+        // kernel.
         let folder = std::env::temp_dir().join(format!("tidy ptx {}", std::process::id()));
         let made = Kernel { folder: folder.clone(), ..kernel("int a;") };
         for (element, _) in ELEMENTS {

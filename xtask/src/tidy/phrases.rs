@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
 
-/// The phrases that have a plain equivalent, in lower case. None of them is a single common word.
+/// The phrases that have a plain equivalent, in lower case. No phrase is a single common word.
 const PHRASES: [(&str, &str); 43] = [
     ("whoever", "name the subject: the caller, the reader, a thread"),
     ("whosoever", "name the subject"),
@@ -52,7 +52,7 @@ const PHRASES: [(&str, &str); 43] = [
     ("wherefore", "why"),
 ];
 
-/// The words that begin a statement without a subject. A question may begin with them.
+/// The words that begin a statement without a subject. A question may begin with these words.
 const OPENINGS: [&str; 5] = ["Who ", "What ", "Whoever ", "Whatever ", "Nobody "];
 
 /// The files that may use a phrase, and the reason.
@@ -69,7 +69,7 @@ const ALLOWED: [(&str, &str); 4] = [
 /// The kinds of files that contain prose.
 const READ: [&str; 10] = [".md", ".rs", ".cu", ".cuh", ".toml", ".py", ".js", ".css", ".c", ".h"];
 
-/// Returns the faults in the tracked files, each with its place and its remedy.
+/// Returns the violations in the tracked files, each with its place and its remedy.
 pub(crate) fn faults(sh: &Shell, root: &Path) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for path in cmd!(sh, "git ls-files").quiet().read()?.lines() {

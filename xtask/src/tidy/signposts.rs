@@ -8,7 +8,7 @@ pub(crate) fn faults(root: &Path, text: &str, step: &str) -> Vec<String> {
     let rows = text.lines().enumerate().filter(|(_, line)| line.starts_with('|'));
     let mut faults = Vec::new();
     for (number, row) in rows {
-        // Every second part of a row is between backticks.
+        // If a row is split at backticks, every second part is code.
         for place in row.split('`').skip(1).step_by(2).filter(|place| place.contains('/')) {
             if !root.join(place.replace("NAME", step)).exists() {
                 faults.push(format!(
