@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::{
     Accumulator, Operation, Shape,
     element::Read,
     operate::{Neutral, Operate},
     operations::operate,
     shape,
+    threads::each,
 };
 
 /// Returns the result of an operation over elements that are converted as `W` specifies.
@@ -70,14 +69,12 @@ pub(crate) fn tree<A: Accumulator, R: Operate>(
         .expect("a slice in memory is shorter than the maximum length");
     let chunk = shape.vectors() as usize * (16 / size);
     let threads = shape.threads() as usize;
-    let chunks = (0..shape.chunks() as usize)
-        .into_par_iter()
-        .map(|index| warps(index * chunk..n.min((index + 1) * chunk), threads));
+    let of = |index: usize| warps(index * chunk..n.min((index + 1) * chunk), threads);
     match shape {
         Shape::Block { .. } => few::<A, R>(&warps(0..n, threads)),
-        Shape::Spread { .. } => collect::<A, R>(&chunks.flatten_iter().collect::<Vec<_>>(), 32),
+        Shape::Spread { .. } => collect::<A, R>(&each(shape.chunks() as usize, 1, of).concat(), 32),
         Shape::Chunks { chunks: count, .. } => {
-            let values: Vec<_> = chunks.map(|warps| few::<A, R>(&warps)).collect();
+            let values = each(count as usize, 1, |index| few::<A, R>(&of(index)));
             collect::<A, R>(&values, if count <= 128 { 32 } else { threads })
         }
     }

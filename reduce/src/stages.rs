@@ -15,8 +15,6 @@
 //! assert_eq!(stages::finish::<f32>(&sums, Operation::Sum), host::sum(&slice));
 //! ```
 
-use rayon::prelude::*;
-
 pub use crate::stage::Stage;
 use crate::{
     Accumulator, Element, Error, Kernel, Operation, Result, Shape,
@@ -24,6 +22,7 @@ use crate::{
     fold::{collect, empty, few, warps},
     operate::Operate,
     operations::operate,
+    threads::each,
 };
 
 /// Checks that an operation can be divided into stages. The mean cannot, because no stage knows the
@@ -54,8 +53,10 @@ pub fn partials<T: Element>(shard: &[T], shape: Shape, operation: Operation) -> 
     fn all<T: Element, R: Operate>(shard: &[T], shape: Shape) -> Vec<T::Output> {
         let chunk = shape.vectors() as usize * (16 / size_of::<T>());
         let threads = shape.threads() as usize;
-        let sum = |chunk| few::<T::Output, R>(&warps::<T, Itself, R>(chunk, threads));
-        shard.par_chunks(chunk).map(sum).collect()
+        each(shard.len().div_ceil(chunk), 1, |index| {
+            let chunk = &shard[index * chunk..shard.len().min((index + 1) * chunk)];
+            few::<T::Output, R>(&warps::<T, Itself, R>(chunk, threads))
+        })
     }
     operate!(operation, R => all::<T, R>(shard, shape))
 }

@@ -1,11 +1,12 @@
 //! Runs work on rayon's threads, even in a forked process.
 
 use std::{
+    ops::Range,
     process,
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-use rayon::ThreadPool;
+use rayon::{ThreadPool, prelude::*};
 
 /// Runs work on rayon's threads. A forked process has none of its parent's threads and would wait
 /// for them forever, so it gets its own thread pool.
@@ -26,5 +27,58 @@ pub fn on_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     match &*forked {
         Some((_, pool)) => pool.install(work),
         None => work(),
+    }
+}
+
+/// Returns the values of `0..count`, computed on all cores. A core computes at least `least` values
+/// at a time.
+pub(crate) fn each<V: Send + Sync>(
+    count: usize,
+    least: usize,
+    value: impl Fn(usize) -> V + Sync,
+) -> Vec<V> {
+    let parts = in_parts(count, least, |part| part.map(&value).collect::<Vec<_>>());
+    parts.into_iter().flatten().collect()
+}
+
+/// Returns the values of the parts of `0..count`, in order. A part has at least `least` indices, but
+/// the last one can have fewer.
+pub(crate) fn in_parts<V: Send + Sync>(
+    count: usize,
+    least: usize,
+    value: impl Fn(Range<usize>) -> V + Sync,
+) -> Vec<V> {
+    let each = least.max(count.div_ceil(8 * rayon::current_num_threads()));
+    let values: Vec<OnceLock<V>> = (0..count.div_ceil(each)).map(|_| OnceLock::new()).collect();
+    run(values.len(), &|part| {
+        // Each part is computed once, so its place is empty.
+        let _ = values[part].set(value(part * each..count.min((part + 1) * each)));
+    });
+    values.into_iter().filter_map(OnceLock::into_inner).collect()
+}
+
+/// Runs tasks on all cores. The function is a `dyn`, so that rayon's code, which takes much longer
+/// to compile than ours, is compiled once, and not for each type and operation.
+fn run(tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+    (0..tasks).into_par_iter().with_max_len(1).for_each(task);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_in_order_and_none_is_lost() {
+        for (count, least) in
+            [(0, 1), (1, 1), (1, 64), (63, 64), (65, 64), (1023, 1), (100_003, 16)]
+        {
+            assert_eq!(
+                each(count, least, |i| 3 * i),
+                (0..count).map(|i| 3 * i).collect::<Vec<_>>()
+            );
+            let parts = in_parts(count, least, |part| part);
+            assert!(parts.iter().rev().skip(1).all(|part| part.len() >= least));
+            assert!(parts.into_iter().flatten().eq(0..count));
+        }
     }
 }

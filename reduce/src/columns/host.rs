@@ -1,12 +1,11 @@
 //! Columns on the CPU, where each column is copied, and reduced like a slice.
 
-use rayon::prelude::*;
-
 use super::layout::Columns;
 use crate::{
     Element, Operation, Result,
     element::{Itself, Read},
     fold,
+    threads::each,
 };
 
 /// Returns the result of an operation for each column. The results are bit-identical to those on the
@@ -42,5 +41,5 @@ pub fn read_columns<T: Element + Read<W>, W>(
         let elements: Vec<T> = (0..rows).map(|row| slice[(first + row * pitch) as usize]).collect();
         fold::result_of::<T, W>(&elements, operation)
     };
-    Ok((0..columns.results() as usize).into_par_iter().with_min_len(16).map(column).collect())
+    Ok(each(columns.results() as usize, 16, column))
 }

@@ -1,19 +1,20 @@
 //! Exact sums on all cores of the CPU.
 
-use rayon::prelude::*;
+use std::ops::Range;
 
 use super::{ExactAccumulator, ExactElement};
 use crate::{
     Rows,
     error::{Result, same_length},
+    threads::{each, in_parts},
 };
 
-/// The number of elements that one task adds, which is large enough that bins are emptied rarely.
+/// The least number of elements that one task adds, so that bins are emptied rarely.
 const RUN: usize = 1 << 16;
 
 /// Returns the exact sum of a slice, rounded once: to nearest, ties to even.
 pub fn exact_sum<T: ExactElement>(slice: &[T]) -> T::Output {
-    merged(slice.par_chunks(RUN), |sum, run| sum.add(run)).round()
+    merged(slice.len(), |sum, run| sum.add(&slice[run])).round()
 }
 
 /// Returns the exact sum of the products of corresponding elements in two slices, rounded once.
@@ -44,27 +45,27 @@ pub fn exact_sum_rows<T: ExactElement>(slice: &[T], rows: Rows) -> Result<Vec<T:
     rows.check(slice.len() as u64, u64::MAX)?;
     let (count, elements, pitch) = rows.numbers();
     let row = |row: usize| exact_sum(&slice[row * pitch as usize..][..elements as usize]);
-    Ok((0..count as usize).into_par_iter().map(row).collect())
+    Ok(each(count as usize, 1, row))
 }
 
 /// Returns the dot product of two slices of the same length.
 fn dot<T: ExactElement>(a: &[T], b: &[T]) -> ExactAccumulator<T::Output> {
-    let runs = a.par_chunks(RUN).zip(b.par_chunks(RUN));
-    merged(runs, |sum, (a, b)| sum.add_pairs(a, b))
+    merged(a.len(), |sum, run| sum.add_pairs(&a[run.clone()], &b[run]))
 }
 
-/// Returns an accumulator that holds the elements of all runs.
-fn merged<A: super::ExactFloat, R>(
-    runs: impl IndexedParallelIterator<Item = R>,
-    add: impl Fn(&mut ExactAccumulator<A>, R) + Sync + Send,
+/// Returns an accumulator that holds `n` elements, which `add` adds in runs.
+fn merged<A: super::ExactFloat>(
+    n: usize,
+    add: impl Fn(&mut ExactAccumulator<A>, Range<usize>) + Sync,
 ) -> ExactAccumulator<A> {
-    let new = ExactAccumulator::new;
-    let sums = runs.fold(new, |mut sum, run| {
+    let sums = in_parts(n, RUN, |run| {
+        let mut sum = ExactAccumulator::new();
         add(&mut sum, run);
         sum
     });
-    sums.reduce(new, |mut a, b| {
+    let join = |mut a: ExactAccumulator<A>, b| {
         a.join(&b);
         a
-    })
+    };
+    sums.into_iter().reduce(join).unwrap_or_default()
 }

@@ -1,11 +1,10 @@
 //! Lists and ragged rows on the CPU.
 
-use rayon::prelude::*;
-
 use crate::{
     Element, Error, Operation, Result,
     element::{Itself, Read},
     fold,
+    threads::each,
 };
 
 /// Returns the result of an operation for each slice of a list, and for all together. The result of a
@@ -35,8 +34,7 @@ pub fn read_list<T: Element + Read<W>, W>(
     if slices.is_empty() {
         return Err(Error::NoSlices);
     }
-    let values: Vec<_> =
-        slices.par_iter().map(|slice| fold::value_of::<T, W>(slice, operation)).collect();
+    let values = each(slices.len(), 1, |index| fold::value_of::<T, W>(slices[index], operation));
     let lengths: Vec<usize> = slices.iter().map(|slice| slice.len()).collect();
     Ok(fold::results_of::<T, W>(&values, &lengths, operation))
 }
@@ -80,9 +78,9 @@ pub fn read_ragged<T: Element + Read<W>, W>(
             len,
         });
     }
-    let row = |ends: &[u64]| {
-        let row = &slice[ends[0] as usize..ends[1] as usize];
+    let row = |row: usize| {
+        let row = &slice[offsets[row] as usize..offsets[row + 1] as usize];
         fold::result_of::<T, W>(row, operation)
     };
-    Ok(offsets.par_windows(2).with_min_len(64).map(row).collect())
+    Ok(each(offsets.len() - 1, 64, row))
 }

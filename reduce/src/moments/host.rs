@@ -1,11 +1,10 @@
 //! Means and variances on the CPU.
 
-use rayon::prelude::*;
-
 use super::device::{check, threads};
 use crate::{
     Accumulator, Element, Result, Rows,
     element::{Itself, Read},
+    threads::each,
 };
 
 /// The sums of differences and of their squares.
@@ -41,7 +40,7 @@ pub fn moments_rows<T: Element>(
         let value = |value: f64| T::Output::of_double(value).canonical();
         (value(mean), value(variance))
     };
-    Ok((0..count as usize).into_par_iter().with_min_len(16).map(row).unzip())
+    Ok(each(count as usize, 16, row).into_iter().unzip())
 }
 
 fn moments<T: Element>(row: &[T], less: u64) -> [f64; 2] {

@@ -1,12 +1,11 @@
 //! Sums of rows on the CPU, where each row is added like a slice.
 
-use rayon::prelude::*;
-
 use super::layout::Rows;
 use crate::{
     Element, Operation, Result,
     element::{Itself, Read},
     fold,
+    threads::each,
 };
 
 /// Returns the sum of each row of a slice. The sums are bit-identical to those on the GPU.
@@ -48,5 +47,5 @@ pub fn read_rows<T: Element + Read<W>, W>(
         let row = &slice[row * pitch as usize..][..elements as usize];
         fold::result_of::<T, W>(row, operation)
     };
-    Ok((0..count as usize).into_par_iter().with_min_len(64).map(row).collect())
+    Ok(each(count as usize, 64, row))
 }

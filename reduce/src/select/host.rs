@@ -1,7 +1,5 @@
 //! Indices and extremes on the CPU.
 
-use rayon::prelude::*;
-
 use super::{Found, check};
 use crate::{
     Accumulator, Element, Error, Operation, Result, Rows,
@@ -9,6 +7,7 @@ use crate::{
     fold,
     operate::Operate,
     operations::{LargestMagnitude, Max, Min},
+    threads::{each, in_parts},
 };
 
 /// Returns the smallest or the largest element, or the largest magnitude, and the lowest index of an
@@ -41,10 +40,8 @@ pub fn find_rows<T: Element>(
 /// Returns the minimum and the maximum, as [`min`](crate::host::min) and [`max`](crate::host::max)
 /// do.
 pub fn min_max<T: Element>(slice: &[T]) -> (T::Output, T::Output) {
-    rayon::join(
-        || fold::result_of::<T, Itself>(slice, Operation::Min),
-        || fold::result_of::<T, Itself>(slice, Operation::Max),
-    )
+    let of = |operation| fold::result_of::<T, Itself>(slice, operation);
+    (of(Operation::Min), of(Operation::Max))
 }
 
 /// Returns the minimum and the maximum of each row.
@@ -55,7 +52,7 @@ pub fn min_max_rows<T: Element>(slice: &[T], rows: Rows) -> Result<Vec<(T::Outpu
     of_rows(slice, rows, min_max)
 }
 
-fn of_rows<T: Element, V: Send>(
+fn of_rows<T: Element, V: Send + Sync>(
     slice: &[T],
     rows: Rows,
     of: impl Fn(&[T]) -> V + Sync,
@@ -63,7 +60,7 @@ fn of_rows<T: Element, V: Send>(
     rows.check(slice.len() as u64, u64::MAX)?;
     let (count, elements, pitch) = rows.numbers();
     let row = |row: usize| of(&slice[row * pitch as usize..][..elements as usize]);
-    Ok((0..count as usize).into_par_iter().with_min_len(64).map(row).collect())
+    Ok(each(count as usize, 64, row))
 }
 
 fn found_by<T: Element>(slice: &[T], operation: Operation) -> Found<T::Output> {
@@ -74,7 +71,7 @@ fn found_by<T: Element>(slice: &[T], operation: Operation) -> Found<T::Output> {
     }
 }
 
-/// The number of elements that one task searches.
+/// The least number of elements that one task searches.
 const TASK: usize = 1 << 16;
 
 fn found<T: Element, R: Operate>(slice: &[T]) -> Found<T::Output> {
@@ -92,8 +89,8 @@ fn found<T: Element, R: Operate>(slice: &[T]) -> Found<T::Output> {
         });
         best
     };
-    let tasks = slice.par_chunks(TASK).enumerate();
-    let found = tasks.map(|(task, part)| first(task * TASK, part)).reduce_with(|a, b| {
+    let found = in_parts(slice.len(), TASK, |part| first(part.start, &slice[part]));
+    let found = found.into_iter().reduce(|a, b| {
         let value = R::join(a.value, b.value);
         let index = if value.to_bits64() == a.value.to_bits64() { a.index } else { b.index };
         Found { index, value }
