@@ -1,5 +1,5 @@
-// A learner's edit of v1: the last threads of the block add, instead of the first.
-// Still costs: the same bank conflicts, and the computation of a reversed index.
+// A learner's edit of v1: the last threads of the block add instead of the first ones.
+// Remaining cost: the same bank conflicts, and the computation of a reversed index.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -1,5 +1,5 @@
-// A learner's edit of v2: each iteration finds the round by a division.
-// Still costs: a division, which takes many machine instructions.
+// A learner's edit of v2: each iteration computes the round's distance by a division.
+// Remaining cost: a division, which takes many machine instructions.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

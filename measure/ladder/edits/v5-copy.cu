@@ -1,5 +1,5 @@
 // A learner's edit of v5: each warp copies its values one more time before the rounds.
-// Still costs: a store, a barrier and a load that change nothing.
+// Remaining cost: a store, a barrier and a load that change nothing.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

@@ -1,5 +1,5 @@
 // A learner's edit of v5: the threads that add are chosen by remainders.
-// Still costs: remainders of powers of two, which the compiler turns into masks.
+// Remaining cost: remainders of powers of two, which the compiler turns into masks.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

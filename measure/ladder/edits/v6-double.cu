@@ -1,5 +1,5 @@
 // A learner's edit of v6: each thread's sum is a double.
-// Still costs: shuffles of twice as many bits, and additions in the slower unit.
+// Remaining cost: shuffles of twice as many bits, and additions in the slower unit.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

@@ -1,5 +1,5 @@
 // A learner's edit of v6: thread 0 adds the sums of the warps one after another.
-// Still costs: one thread works, and its additions wait for each other.
+// Remaining cost: additions by a single thread, each of which waits for the previous one.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

@@ -1,5 +1,5 @@
 // A learner's edit of v7: four loads instead of two before the first addition.
-// Still costs: four loads of four bytes, although one load of sixteen bytes would suffice.
+// Remaining cost: four loads of four bytes, although one load of sixteen bytes would suffice.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

@@ -1,5 +1,5 @@
 // A learner's edit of v7: the loop is unrolled four times.
-// Still costs: a test before each load, so no more loads are in flight.
+// Remaining cost: a test before each load, so no more loads are in flight.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

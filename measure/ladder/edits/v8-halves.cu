@@ -1,5 +1,5 @@
 // A learner's edit of v8: four loads and four additions, twice per iteration.
-// Still costs: only half as many bytes in flight.
+// Remaining cost: only half as many bytes in flight.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 

@@ -1,5 +1,5 @@
 // A learner's edit of v8: the additions are split into three groups.
-// Still costs: loads that wait for the additions of other loads.
+// Remaining cost: loads that wait for the additions of other loads.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 

@@ -1,6 +1,6 @@
 // The limits for every measurement: a kernel that does nothing, and a kernel that only reads memory.
-// Still costs: the reads themselves. `reduce` reads the same data faster at 2^28, for an unknown reason.
-// Needs compute_70: the hint.
+// Remaining cost: the reads. At 2^28, `reduce` reads the same data faster, for an unknown reason.
+// Needs compute_70: the cache hint.
 extern "C" __global__ void empty() {}
 
 // Loads a vector that is read only once, with a hint that it need not stay in L1.

@@ -26,7 +26,7 @@ fn plan(problem: &Problem) -> Plan {
     Plan::over_chunks(problem, &chunks, pass(&chunks))
 }
 
-/// Plans two blocks of 512 threads on each multiprocessor: with eight vectors per thread, 128 KiB
+/// Plans two blocks of 512 threads on each multiprocessor. With eight vectors per thread, 128 KiB
 /// are in flight.
 fn pass(chunks: &Chunks) -> Pass {
     Pass {

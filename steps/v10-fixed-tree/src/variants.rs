@@ -1,4 +1,4 @@
-//! Sums with smaller rounding errors, over the chunks of the step.
+//! The variants of v10: sums with smaller rounding errors, over the same chunks.
 
 use common::{
     Step,

@@ -1,4 +1,4 @@
-//! v11 stores a partial sum and its flag in one store.
+//! v11 writes a partial sum and its flag with one store.
 
 use common::{
     Step,

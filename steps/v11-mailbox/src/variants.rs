@@ -1,5 +1,5 @@
-//! A cache hint for the loads, another block size, two iterations at a time, and other ways to
-//! access a slot.
+//! The variants of v11: a cache hint for the loads, another block size, two iterations at a time,
+//! and other ways to access a slot.
 
 use common::{
     Step,

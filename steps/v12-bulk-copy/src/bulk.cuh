@@ -1,5 +1,5 @@
 // Bulk copies from global to shared memory, and the mbarriers that count their bytes. Each function
-// is one or two instructions, for which CUDA C++ has no built-in functions.
+// wraps one or two instructions that have no built-in function in CUDA C++.
 typedef unsigned long long Barrier;
 
 __device__ unsigned int address(const void* shared)
@@ -7,7 +7,7 @@ __device__ unsigned int address(const void* shared)
     return (unsigned int)__cvta_generic_to_shared(shared);
 }
 
-// Creates a barrier, whose phase is complete when one thread and all expected bytes have arrived.
+// Initializes a barrier whose phase completes when one thread and all expected bytes have arrived.
 __device__ void init(Barrier* barrier)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(address(barrier)) : "memory");

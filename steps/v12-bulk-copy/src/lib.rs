@@ -24,7 +24,7 @@ mod variants;
 const RING: u64 = 3 * 2048 * 16;
 
 /// Makes a plan like v11's, with two rings on each multiprocessor, so that at least 128 KiB are in
-/// flight. A block counts its stages in 32 bits, which wrap after 128 TiB.
+/// flight. A block counts its stages with a 32-bit counter, which wraps after 128 TiB.
 fn plan(problem: &Problem) -> Plan {
     let chunks = Chunks::of(problem);
     let pass = Pass {

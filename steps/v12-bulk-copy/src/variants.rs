@@ -1,4 +1,4 @@
-//! Other rings, a different refill order, and a cache hint for the copies.
+//! The variants of v12: other rings, a different refill order, and a cache hint for the copies.
 
 use common::Step;
 

@@ -1,7 +1,7 @@
-// Bins in shared memory that add elements without rounding; their sum is rounded once.
-typedef unsigned long long Digits; // Each digit has 32 bits; the upper half collects carries.
+// Bins in shared memory, which add elements without rounding; only the total is rounded.
+typedef unsigned long long Digits; // A digit has 32 bits; the upper half of its word collects carries.
 
-// Parameters: bins per thread's column, columns per block, bits from bin to bin, digits in the sum.
+// Parameters: bins per column, columns per block, bits between neighbouring bins, digits in the sum.
 template <unsigned int B, unsigned int C, unsigned int W, unsigned int D> struct Layout {
     static constexpr unsigned int bins = B, columns = C, bits = W, digits = D;
 };
@@ -27,13 +27,13 @@ __device__ void increase(unsigned int place, double x)
     low[High] = __double2hiint(sum);
 }
 
-// Bin b has exponents 16b to 16b + 15, which need 24 + 15 of a double's 53 bits: 2^14 additions fit.
+// Bin b adds exponents 16b to 16b + 15, which need 24 + 15 of a double's 53 bits: 2^14 additions fit.
 __device__ void bin(float x) { increase((__float_as_uint(x) >> 27 & 15) * 512 + threadIdx.x, x); }
 
-// An element spans 32 bits, and a double has 53: a bin can add 2^21 elements.
+// An element has 32 bits and a double has 53, so a bin can add 2^21 elements.
 __device__ void bin(int x) { increase(threadIdx.x, x); }
 
-// Doubles do not fit in bins: they are added to integer digits, one set per sign, which warps share.
+// Doubles are too wide for bins. Warps add them to shared integer digits, with one set per sign.
 __device__ void bin(double x)
 {
     long long bits = __double_as_longlong(x);
@@ -62,7 +62,7 @@ __device__ long long take(unsigned int b, unsigned int column)
     return sum * __hiloint2double((1023 + 150 - 16 * b) << 20, 0); // Multiplies by a power of two.
 }
 
-// Adds a multiple of bin b's unit to the digits. Each digit grows by less than 2^48: 2^15 calls fit.
+// Adds a multiple of bin b's unit to the digits. Each digit grows by less than 2^48, so 2^15 calls fit.
 __device__ void deposit(Digits* digits, unsigned int b, long long sum)
 {
     unsigned int place = b * My::bits, shift = place % 32;
@@ -70,7 +70,7 @@ __device__ void deposit(Digits* digits, unsigned int b, long long sum)
     atomicAdd(digits + place / 32 + 1, (Digits)(sum >> 32) << shift);
 }
 
-// Returns the nearest float or double, ties to even; integers wrap.
+// Rounds the digits to the nearest float or double, ties to even; integers wrap.
 __device__ Element rounded(Digits* digits)
 {
     const int count = My::digits;

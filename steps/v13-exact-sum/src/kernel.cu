@@ -1,5 +1,5 @@
-// No addition rounds: a thread has a bin for every 16 exponents, and the total is rounded once.
-// Still costs: for every element, two words of shared memory are read and written.
+// Every addition is exact: each thread has a bin for every 16 exponents, and only the total is rounded.
+// Remaining cost: a read and a write of two words of shared memory for every element.
 #include "exact.cuh"
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;

@@ -48,7 +48,7 @@ fn plan(problem: &Problem) -> Plan {
     plan
 }
 
-/// Returns the number of words in all bins, and the number of digits in the sum: `Layout` in
+/// Returns the number of words in all bins, and the number of digits in the sum, as in `Layout` in
 /// `exact.cuh`.
 fn sizes(element: Element) -> (u64, u64) {
     match element {

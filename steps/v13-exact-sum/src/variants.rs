@@ -1,4 +1,5 @@
-//! Bins whose two words are neighbours, and registers that are used before the bins.
+//! The variants of v13: bins whose two words are adjacent, and registers that are used before the
+//! bins.
 
 use common::Step;
 

@@ -1,4 +1,4 @@
-//! v3 adds two elements while it loads them.
+//! In v3, each thread adds two elements as it loads them.
 
 use common::{
     Step,

@@ -1,5 +1,5 @@
-// The block size is a template parameter: the compiler unrolls every round and drops the rest.
-// Still costs: the last six rounds use shared memory, although all their data is in one warp.
+// The block size is a template parameter, so the compiler keeps only the rounds that it needs.
+// Remaining cost: shared-memory accesses in the last six rounds, although one warp has all the data.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

@@ -1,4 +1,4 @@
-//! In v7, the grid just fills the GPU, and each thread has a loop.
+//! In v7, the grid just fills the GPU, and each thread loops over the input.
 
 use common::{
     Step,
@@ -29,8 +29,8 @@ fn plan(problem: &Problem) -> Plan {
             tile: 2 * threads,
             width: 1,
             shared: threads / 32 * problem.element.size(),
-            // Each iteration adds once; before that, the two loaded elements are added to each
-            // other, which `tree` counts.
+            // Each iteration adds once to the thread's sum. `tree` counts the addition of the two
+            // loaded elements, which precedes it.
             turn: 1,
             tree: 1 + 5 + 5,
         },

@@ -1,5 +1,5 @@
 // Each thread has eight loads of 16 bytes in flight before the first addition.
-// Still costs: a second launch for the partial sums, which takes much of the time at medium sizes.
+// Remaining cost: a second launch for the partial sums, a large part of the time at medium sizes.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 

@@ -1,4 +1,4 @@
-//! Fewer loads in flight, and a second launch that starts early.
+//! The variants of v8: fewer loads in flight, and a second launch that starts early.
 
 use common::{
     Step,

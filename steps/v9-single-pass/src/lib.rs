@@ -23,7 +23,8 @@ mod variants;
 /// The number of 16-byte vectors that a thread has in flight.
 const LOADS: u64 = 8;
 
-/// The number of threads on a multiprocessor: with eight vectors per thread, 128 KiB are in flight.
+/// The number of resident threads per multiprocessor. With eight vectors per thread, 128 KiB are in
+/// flight.
 const RESIDENT: u32 = 1024;
 
 /// Plans a grid that fills the GPU; the last block to finish adds the partial sums.

@@ -1,4 +1,4 @@
-//! A weaker fence, and three other ways to end a launch.
+//! The variants of v9: a weaker fence, and three other ways to combine the sums of the blocks.
 
 use common::{
     Step,

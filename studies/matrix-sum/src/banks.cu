@@ -1,5 +1,5 @@
-// The upper half is added to the lower half: neighbouring lanes have neighbouring matrices.
-// Still costs: half of the threads load a matrix and then never add one.
+// The upper half is added to the lower half, so neighbouring lanes have neighbouring matrices.
+// Remaining cost: wasted threads; half of them load a matrix and then never add one.
 #include "matrix.cuh"
 
 template <class Order>

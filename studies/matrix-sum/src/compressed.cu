@@ -1,5 +1,5 @@
 // The first threads add, so whole warps become idle.
-// Still costs: active lanes access matrices 2, 4, 8, … apart, which are in only a few banks.
+// Remaining cost: bank conflicts, because active lanes access matrices that are 2, 4, 8, … apart.
 #include "matrix.cuh"
 
 template <class Order>

@@ -1,6 +1,7 @@
-//! Matrices in a file: a header of 16 bytes, followed by the numbers in the order of the additions.
+//! Matrices in a file: a header of 16 bytes, followed by the numbers in row-major or column-major
+//! order.
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
 //! | 0 to 7 | `2x2 row1` or `2x2 col1`: the kind of file, the order of the numbers, and the version of the format |
 //! | 8 to 15 | the number of matrices, little-endian |
@@ -91,7 +92,8 @@ fn failed(name: &str, length: u64, source: io::Error) -> Error {
     }
 }
 
-/// Returns the order of the numbers and the number of matrices in a file with this name and length.
+/// Reads a file's header. Returns the order of the numbers and the number of matrices. `length` is
+/// the file's length in bytes.
 fn header(name: &str, file: &mut impl Read, length: u64) -> Result<(Order, u64)> {
     let wrong = |text: String| Err(Error::Usage(format!("{name} {text}")));
     if length < HEADER {
@@ -195,7 +197,7 @@ pub(crate) fn float(bytes: &[u8]) -> f32 {
     f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// Reads the numbers in the next `bytes` bytes, a multiple of four.
+/// Reads the numbers in the next `bytes` bytes; `bytes` is a multiple of four.
 fn numbers(from: &mut impl Read, bytes: u64, values: &mut Vec<f32>) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
     let mut left = bytes;
@@ -324,7 +326,7 @@ mod tests {
         (path, file)
     }
 
-    /// On Unix, an open file remains until it is closed, so the sum is that of the opened file.
+    /// On Unix, a deleted file remains readable while it is open, so its sum can still be computed.
     #[test]
     fn a_file_that_is_deleted_while_it_is_read_has_its_sum() {
         let (path, mut file) = opened("gone");

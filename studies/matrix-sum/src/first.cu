@@ -1,5 +1,5 @@
 // The first round happens while loading: every thread adds two matrices.
-// Still costs: a loop with a barrier per round, although the last rounds need only one warp.
+// Remaining cost: a loop with a barrier per round, although the last rounds need only one warp.
 #include "matrix.cuh"
 
 template <class Order>

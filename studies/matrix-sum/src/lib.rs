@@ -1,5 +1,5 @@
-//! The sum of many 2 × 2 matrices: four sums, in seven versions, over two orders of the same
-//! numbers.
+//! Sums many 2 × 2 matrices. There are seven versions, each of which computes the four sums from
+//! numbers in row-major or column-major order.
 
 pub mod command;
 pub mod file;
@@ -107,7 +107,7 @@ const ONE_PASS: Way = Way {
     ..WIDE
 };
 
-/// Returns a version in one order.
+/// Returns the step for a version in one order.
 const fn way(name: &'static str, way: Way, plan: fn(&Problem) -> Plan) -> Step {
     let Way { cures, costs, kernel, blocks, aligned, fixed_order } = way;
     Step { name, cures, costs, kernel, blocks, aligned, fixed_order, plan, variants: &[] }

@@ -41,8 +41,8 @@ enum Pass {
 const PASSES: [(&str, Pass); 3] =
     [("copy", Pass::Copy), ("both", Pass::Both), ("file", Pass::File)];
 
-/// Measures each file, and the number of matrices above which the device is faster. Writes the
-/// samples to a folder.
+/// Measures each file, and the number of matrices above which the device is faster than the CPU.
+/// Writes the samples to a folder.
 pub fn run(device: &Device, files: &[&Path], bytes: u64, rounds: u32, out: &Path) -> Result<()> {
     let cuda = device.gpu()?;
     let failed = |source| Error::File { doing: format!("writing to {}", out.display()), source };
@@ -110,7 +110,8 @@ fn passes(
 
 fn pass(streamed: &mut Streamed<'_>, feed: &mut Feed<'_>, which: Pass) -> Result<Vec<Span>> {
     if which == Pass::Both {
-        // The measurement starts with the pieces in the two buffers, whose sums are known.
+        // The two buffers are filled with pieces whose sums are known before the measurement
+        // starts.
         feed.start()?;
         for piece in 0..streamed.pieces().min(2) {
             let (range, bytes) = (streamed.range(piece), streamed.bytes(piece));
@@ -149,7 +150,7 @@ fn hold(streamed: &Streamed<'_>, which: Pass, right: &[[f32; 4]]) -> Result<()> 
     Ok(())
 }
 
-/// The numbers of matrices to measure, which are powers of four.
+/// The base-2 logarithms of the numbers of matrices to measure.
 const COUNTS: [u32; 11] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20];
 
 /// The numbers of matrices that may be left to the CPU.

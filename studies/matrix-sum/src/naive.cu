@@ -1,5 +1,5 @@
-// Each thread has a matrix: neighbours are added first, then pairs of neighbours, and so on.
-// Still costs: `%` is slow, and in every warp, most lanes are idle.
+// Each thread loads one matrix; neighbours are added first, then pairs of neighbours, and so on.
+// Remaining cost: the slow operator `%`, and mostly idle lanes in every warp.
 #include "matrix.cuh"
 
 template <class Order>

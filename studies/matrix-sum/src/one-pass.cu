@@ -1,5 +1,5 @@
 // One launch, over chunks that depend on the length alone, gives the same bits on every GPU.
-// Still costs: at the end, a fence, a ticket and reads of the partial sums, one after another.
+// Remaining cost: a fence, a ticket and reads of the partial sums, one after another, at the end.
 #include "matrix.cuh"
 #include "vectors.cuh"
 

@@ -1,8 +1,8 @@
 //! Plans the launches of each version.
 //!
-//! Every plan produces a single number, so these plans have one stage more than a step's plan: the four sums
-//! are in a separate buffer, and the result is the sum of the four. The verdict checks all five
-//! numbers.
+//! Every plan produces a single number, so these plans have one stage more than a step's plan. The
+//! four sums are in a separate buffer, and the result is the sum of the four. The verdict checks
+//! all five numbers.
 
 use common::plan::{
     Arg, Buffer, Chunks, Holds, Launch, Order, Plan, Problem, Scratch, Stage, additions,
@@ -14,14 +14,14 @@ pub const SUMS: Buffer = Buffer::Scratch(0);
 /// The number of entries in a matrix.
 pub const ENTRIES: u64 = Holds::ENTRIES;
 
-/// The last additions: two pairs are added, and then their two sums.
+/// The stage that adds the four sums: first in two pairs, then the sums of the pairs.
 const TOTAL: Stage = Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 2 };
 
 /// The number of threads in a block that loads vectors.
 const WIDE: u32 = 512;
 
-/// A chunk starts at a multiple of this number of matrices. This multiple makes each plane's chunk
-/// begin at a cache line if the plane does.
+/// A chunk starts at a multiple of this number of matrices, so that each plane's chunk begins at a
+/// cache line if the plane does.
 const LINE: u64 = 32;
 
 /// A launch of a kernel with several blocks, each of which reduces `tile` matrices to one matrix.
@@ -139,7 +139,7 @@ pub fn one_pass(problem: &Problem, order: Order, entry: &str) -> Plan {
     Plan { launches: vec![launch], scratch }
 }
 
-/// Returns the longest chain of additions in a chunk of this many matrices. The chain consists of
+/// Returns the longest chain of additions in a chunk of this many matrices. The chain goes through
 /// the vectors of a thread, the elements in a vector, the elements at both ends, the lanes of a
 /// warp, and the warps of the block.
 fn depth(problem: &Problem, order: Order, tile: u64) -> u32 {

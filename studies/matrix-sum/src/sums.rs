@@ -16,7 +16,7 @@ use crate::{
     threshold::{self, Cut},
 };
 
-/// The way in which the host prepares the matrices for the device.
+/// How the host prepares the matrices for the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
     /// Does nothing: the kernels accept any number of matrices.
@@ -38,13 +38,13 @@ pub struct Sums {
     pub sums: [f32; 4],
     /// The exact sums.
     pub exact: [f64; 4],
-    /// The number of matrices that were passed to the device.
+    /// The number of matrices that the host passed to the device.
     pub given: u64,
     /// The number of matrices that were left to the CPU, or 1 if the device finished.
     pub left: u64,
 }
 
-/// Adds matrices with the version of this name, such as `one-pass`, without its order. The CPU
+/// Adds matrices with a version; `way` is its name without the order, such as `one-pass`. The CPU
 /// takes over once at most `most_left` matrices are left.
 pub fn sums(
     device: &Device,

@@ -1,5 +1,5 @@
 // Every round is unrolled; the last six run in one warp and need no block barrier.
-// Still costs: a load fetches one entry, and every round goes through shared memory.
+// Remaining cost: loads of a single entry, and shared-memory accesses in every round.
 #include "matrix.cuh"
 
 template <class Order, unsigned int Block>

@@ -47,7 +47,7 @@ template <> struct Matrices<Row> {
     }
 };
 
-// There are four planes, one for each entry, which may be unaligned.
+// There are four planes, one for each entry; each plane may be unaligned.
 template <> struct Matrices<Column> {
     static __device__ void add(Element* sums, const Element* in, unsigned long long n,
                                unsigned long long begin, unsigned long long end)
@@ -67,7 +67,7 @@ __device__ void tree(Element* sums)
 {
     __shared__ Element shared[Entries][Block / 32];
     unsigned int tid = threadIdx.x;
-    __syncthreads(); // The values of the previous call have been read.
+    __syncthreads(); // All threads have read the previous call's values.
     for (unsigned int e = 0; e < Entries; e++) {
         for (unsigned int s = 16; s > 0; s /= 2) sums[e] += __shfl_down_sync(0xffffffff, sums[e], s);
         if (tid % 32 == 0) shared[e][tid / 32] = sums[e];

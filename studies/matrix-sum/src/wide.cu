@@ -1,5 +1,5 @@
 // Each block adds an equal chunk of the matrices in registers, with eight vectors in flight.
-// Still costs: the chunks depend on the GPU, and their sums need a second launch.
+// Remaining cost: chunks that depend on the GPU, and a second launch for their sums.
 #include "matrix.cuh"
 #include "vectors.cuh"
 

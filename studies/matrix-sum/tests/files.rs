@@ -97,7 +97,7 @@ fn pieces_give_the_sums_of_the_whole() {
             let path = folder.join(format!("{name}-{count}"));
             file::generate(&path, order, count, 7).unwrap();
             let whole = sums(&[], &path);
-            // There is memory for 1, 2 and 32 matrices, and for the whole file.
+            // A piece has at most 32, 64 or 1024 matrices, or all of them.
             for volume in ["1024", "2049", "32768", "2^20"] {
                 for (sum, whole) in sums(&["--volume", volume], &path).into_iter().zip(&whole) {
                     assert!((sum - whole).abs() < 1e-4, "{volume} {name} {count}: {sum}, {whole}");

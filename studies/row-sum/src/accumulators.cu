@@ -1,5 +1,5 @@
-// Each row has a block; the entry fixes the accumulators per thread; the tree uses shared memory.
-// Still costs: loads of four bytes, and eight rounds of barriers per row.
+// One block per row, with a tree in shared memory; the entry point sets the accumulators per thread.
+// Remaining cost: loads of four bytes, and eight rounds of barriers per row.
 #include "total.cuh"
 
 template <int Accumulators, unsigned int Fixed>

@@ -1,4 +1,4 @@
-//! A sum for each row, in many versions: those of a learner's notebook, and three improved
+//! Computes a sum for each row, in the versions of a learner's notebook and in three improved
 //! versions.
 //!
 //! The input consists of rows of [`ROW`] elements; the last row may be shorter. In each version, a

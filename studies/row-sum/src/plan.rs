@@ -12,7 +12,7 @@ pub const LONG: u64 = 1 << 16;
 /// The number of elements in a chunk of a row that several blocks share.
 const CHUNK: u64 = 1 << 13;
 
-/// The threads that add a row.
+/// A version of the study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     One,
@@ -79,8 +79,8 @@ pub(crate) fn plan(problem: &Problem, way: Way, row: u64) -> Plan {
                 stages: vec![Stage { sums, holds, depth }],
             });
         };
-    // An upper bound: the additions in a thread, in its vectors, in a warp, and in a block, and
-    // those of the accumulators and of a remainder.
+    // An upper bound on the longest chain of additions: those in a thread, in its vectors, in a
+    // warp, and in a block, and those of the accumulators and of a remainder.
     let depth = |row: u64, threads: u64| additions(row.div_ceil(threads)) + 10 + 4 + 5 + 5;
     let parts = |each, count| Holds::Chunks { each, count };
     match way {

@@ -1,5 +1,5 @@
 // Several blocks add a row, one chunk each, and a second launch adds the sums of the chunks.
-// Still costs: a second launch, and a separate chunk for the remainder of a row.
+// Remaining cost: a second launch, and a separate chunk for the remainder of a row.
 #include "vector.cuh"
 #include "total.cuh"
 

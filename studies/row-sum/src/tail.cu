@@ -1,5 +1,5 @@
 // The last 32 values of a block are added by shuffles, without barriers.
-// Still costs: loads of four bytes, one per iteration; these take more time than the tail.
+// Remaining cost: loads of four bytes, one per iteration, which take more time than the tail.
 #include "total.cuh"
 
 extern "C" __global__ void rows(

@@ -1,5 +1,5 @@
 // Each row has a block, with four 16-byte vectors in flight per thread; warps reduce by shuffles.
-// Still costs: in rows shorter than 4096 elements, some threads have no vector.
+// Remaining cost: threads without a vector in rows of fewer than 4096 elements.
 #include "vector.cuh"
 #include "total.cuh"
 

@@ -1,5 +1,5 @@
 // One block adds everything, so no partial sums have to be combined.
-// Still costs: memory bandwidth, of which one multiprocessor uses only a fraction.
+// Remaining cost: unused memory bandwidth, because one multiprocessor reaches only a fraction of it.
 #include "tile.cuh"
 
 template <unsigned int Loads>

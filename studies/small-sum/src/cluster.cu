@@ -1,5 +1,5 @@
 // In one cluster, every warp stores its sum in the first block, whose mbarrier counts the bytes.
-// Still costs: memory bandwidth, because at most sixteen multiprocessors read.
+// Remaining cost: unused memory bandwidth, because at most sixteen multiprocessors read.
 // Needs compute_90: the blocks in a cluster write to each other's shared memory.
 #include "tile.cuh"
 

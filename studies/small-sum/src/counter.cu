@@ -1,5 +1,5 @@
-// With a counter, the block that takes the last ticket adds the partial sums in order.
-// Still costs: three trips to L2, one after another: partial sum, ticket, all partial sums.
+// Blocks take tickets from a counter; the block with the last ticket adds the partial sums in order.
+// Remaining cost: three trips to L2 in sequence, for the partial sum, the ticket and all partial sums.
 // Needs compute_70: taking the ticket acquires and releases.
 #include "tile.cuh"
 

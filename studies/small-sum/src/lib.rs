@@ -1,5 +1,5 @@
-//! Sums that are too small to fill the GPU, in four versions. Each version is correct for any
-//! number of elements; the study shows which is fast at which size.
+//! Computes sums that are too small to fill the GPU, in four versions. Each version is correct for
+//! any number of elements; the study shows which is fast at which size.
 
 use common::{
     Step, Study,

@@ -1,4 +1,4 @@
-//! Every version is correct for every awkward size: `cargo test -p small-sum`.
+//! Tests every version with awkward sizes: `cargo test -p small-sum`.
 
 use common::{
     Element,

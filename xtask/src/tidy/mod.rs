@@ -72,11 +72,12 @@ fn head(kernel: &Kernel) -> Vec<String> {
     let Kernel { name, source, .. } = kernel;
     let lines: Vec<&str> = source.lines().take_while(|line| line.starts_with("// ")).collect();
     let needs = lines.get(2).is_none_or(|line| line.starts_with("// Needs compute_"));
-    let good = (2..=3).contains(&lines.len()) && lines[1].starts_with("// Still costs: ") && needs;
+    let good =
+        (2..=3).contains(&lines.len()) && lines[1].starts_with("// Remaining cost: ") && needs;
     let mut faults = Vec::new();
     if !good {
         faults.push(format!(
-            "{name}: kernel.cu must begin with its purpose, then `// Still costs: `, then optionally `// Needs compute_NN`"
+            "{name}: kernel.cu must begin with its purpose, then `// Remaining cost: `, then optionally `// Needs compute_NN`"
         ));
     }
     if let Some((number, line)) =
@@ -174,10 +175,10 @@ mod tests {
 
     #[test]
     fn a_head_says_what_and_what_it_costs() {
-        assert!(head(&kernel("// Adds.\n// Still costs: time.\nextern\n")).is_empty());
+        assert!(head(&kernel("// Adds.\n// Remaining cost: time.\nextern\n")).is_empty());
         assert!(
             head(&kernel(
-                "// Adds.\n// Still costs: time.\n// Needs compute_70: a reason.\nextern\n"
+                "// Adds.\n// Remaining cost: time.\n// Needs compute_70: a reason.\nextern\n"
             ))
             .is_empty()
         );
@@ -185,12 +186,12 @@ mod tests {
             "extern\n",
             "// Adds.\nextern\n",
             "// Adds.\n// Costs.\nextern\n",
-            "// A.\n// Still costs: b.\n// More.\nextern",
+            "// A.\n// Remaining cost: b.\n// More.\nextern",
         ] {
             assert_eq!(head(&kernel(bad)).len(), 1, "{bad}");
         }
         for (columns, faults) in [(104, 0), (105, 1)] {
-            let long = format!("// Adds.\n// Still costs: time.\n{}\n", "x".repeat(columns));
+            let long = format!("// Adds.\n// Remaining cost: time.\n{}\n", "x".repeat(columns));
             assert_eq!(head(&kernel(&long)).len(), faults, "{columns}");
         }
     }
@@ -209,9 +210,9 @@ mod tests {
 
     #[test]
     fn a_step_over_its_budget_is_named() {
-        let old = kernel("// A.\n// Still costs: b.\n");
+        let old = kernel("// A.\n// Remaining cost: b.\n");
         let lines = |count: usize| {
-            kernel(&format!("// A.\n// Still costs: b.\n{}", "line\n".repeat(count)))
+            kernel(&format!("// A.\n// Remaining cost: b.\n{}", "line\n".repeat(count)))
         };
         assert_eq!(over_budget(&old, &lines(30)), None);
         assert!(over_budget(&old, &lines(31)).unwrap().contains("31 lines were added"));

@@ -1,5 +1,5 @@
-// v10 with Kahan's sum: each addition first restores the part that the previous one rounded off.
-// Still costs: four additions per element instead of one, and wrong errors where |x| exceeds |sum|.
+// v10 with Kahan summation: each addition first restores the part that the previous one rounded off.
+// Remaining cost: four additions per element instead of one, and wrong error terms where |x| > |sum|.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
 struct Pair { Element sum, error; }; // The value is sum + error; error is the part lost to rounding.

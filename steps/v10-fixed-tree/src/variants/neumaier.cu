@@ -1,5 +1,5 @@
-// v10 with Neumaier's sum: the exact rounding error of each addition is added to a second sum.
-// Still costs: per element, four additions, a comparison and selections instead of one addition.
+// v10 with Neumaier summation: the exact rounding error of each addition is added to a second sum.
+// Remaining cost: four additions, a comparison and selections per element, instead of one addition.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
 struct Pair { Element sum, error; }; // The value is sum + error; error is the part lost to rounding.

@@ -1,5 +1,5 @@
 // v11 with blocks of 1024 threads, one on each multiprocessor.
-// Still costs: registers for every byte in flight.
+// Remaining cost: registers for every byte in flight.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 1024, Words = sizeof(Element) / 4;
 union Message { Element value; unsigned int word[Words]; };

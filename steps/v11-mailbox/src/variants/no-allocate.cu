@@ -1,11 +1,11 @@
 // v11 with loads that do not allocate a line in L1.
-// Still costs: registers for every byte in flight.
+// Remaining cost: registers for every byte in flight.
 // Needs compute_70: the cache hint.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512, Words = sizeof(Element) / 4;
 union Message { Element value; unsigned int word[Words]; };
 
-// Loads a vector that is read only once, so it need not stay in L1.
+// Loads a vector without keeping it in L1, because each vector is read only once.
 __device__ Vector load(const Vector* from)
 {
     union { Vector vector; unsigned int word[4]; } loaded;

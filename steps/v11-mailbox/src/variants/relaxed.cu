@@ -1,5 +1,5 @@
 // v11 with relaxed loads and stores for its slots instead of atomic operations.
-// Still costs: registers for every byte in flight.
+// Remaining cost: registers for every byte in flight.
 // Needs compute_70: relaxed loads and stores.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512, Words = sizeof(Element) / 4;

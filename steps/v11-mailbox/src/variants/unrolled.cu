@@ -1,5 +1,5 @@
-// v11 with two iterations at a time: the second's loads start during the first's additions.
-// Still costs: registers for every byte in flight.
+// v11 with two iterations at a time: the second one's loads start during the first one's additions.
+// Remaining cost: registers for every byte in flight.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512, Words = sizeof(Element) / 4;
 union Message { Element value; unsigned int word[Words]; };

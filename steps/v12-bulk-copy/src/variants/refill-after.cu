@@ -1,5 +1,5 @@
 // v12, but each stage is refilled right after its additions instead of before the next wait.
-// Still costs: as much as v12, because each copy waits for the same barrier one iteration earlier.
+// Remaining cost: the same as v12's; each copy waits for the same barrier, one iteration earlier.
 // Needs compute_90: bulk copies that complete on an mbarrier.
 #include "bulk.cuh"
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };

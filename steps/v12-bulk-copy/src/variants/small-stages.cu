@@ -1,5 +1,5 @@
 // v12 with six stages of 16 KiB.
-// Still costs: twice as many barriers, waits and copies.
+// Remaining cost: twice as many barriers, waits and copies.
 // Needs compute_90: bulk copies that complete on an mbarrier.
 #include "bulk.cuh"
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };

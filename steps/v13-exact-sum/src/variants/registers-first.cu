@@ -1,5 +1,5 @@
-// v13 with registers first: an element goes to a bin only if adding it to a register would round.
-// Still costs: five double-precision operations and a branch for every element.
+// v13 with registers first: an element goes to a bin only if its addition to a register would round.
+// Remaining cost: five double-precision operations and a branch for every element.
 #include "exact.cuh"
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;

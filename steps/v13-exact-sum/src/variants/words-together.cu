@@ -1,5 +1,5 @@
-// v13 with the two words of a bin side by side: a warp's bins are in rows of 64 words.
-// Still costs: as much as v13 for uniform data; its time for other data was not measured.
+// v13 with the two words of a bin side by side, so that a warp's bins fill rows of 64 words.
+// Remaining cost: the same as v13's for uniform data; other data were not measured.
 #define TOGETHER
 #include "exact.cuh"
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };

@@ -1,5 +1,5 @@
 // v8 with a second launch that starts before the first has ended, and waits for the first's sums.
-// Still costs: a second launch, and the wait for the last block of the first launch.
+// Remaining cost: a second launch, and the wait for the last block of the first launch.
 // Needs compute_90: a launch that waits for the launch before it.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;

@@ -1,5 +1,5 @@
 // v8 with four loads of 16 bytes in flight in each thread.
-// Still costs: a second launch for the partial sums, which takes much of the time at medium sizes.
+// Remaining cost: a second launch for the partial sums, a large part of the time at medium sizes.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 4;
 

@@ -1,5 +1,5 @@
 // v9 with one atomic operation that acquires and releases, instead of two fences around the ticket.
-// Still costs: the bits depend on the grid, because another GPU adds in another order.
+// Remaining cost: bits that differ between GPUs, because the order of additions depends on the grid.
 // Needs compute_70: acquire and release.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;

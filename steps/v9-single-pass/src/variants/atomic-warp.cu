@@ -1,5 +1,5 @@
 // v9 with one atomic addition in each warp, without shared memory and barriers.
-// Still costs: a launch that clears the result, and bits that change from run to run.
+// Remaining cost: a launch that clears the result; the result's bits vary between runs.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 

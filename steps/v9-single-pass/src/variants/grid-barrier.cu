@@ -1,5 +1,5 @@
 // v9 with a barrier for the whole grid: all blocks wait for each other, then block 0 adds.
-// Still costs: a trip to L2 for each poll, and a grid that must fit on the GPU as a whole.
+// Remaining cost: a trip to L2 for each poll, and a grid whose blocks must all be resident at once.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 
@@ -39,12 +39,12 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     }
 }
 
-// A barrier for all blocks: the last to arrive wraps the counter to 0, and the others poll for 0.
+// A barrier for all blocks: the last arrival wraps the counter to 0, and the other blocks poll for 0.
 __device__ void wait_for_all(unsigned int* arrived)
 {
     __syncthreads();
     if (threadIdx.x == 0) {
-        __threadfence(); // This block's partial sum is visible before its arrival is.
+        __threadfence(); // This block's partial sum becomes visible before its arrival does.
         if (atomicInc(arrived, gridDim.x - 1) < gridDim.x - 1) while (atomicAdd(arrived, 0) > 0);
         __threadfence(); // The partial sums of all blocks are visible from here on.
     }
