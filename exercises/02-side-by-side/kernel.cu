@@ -1,5 +1,5 @@
 // The same additions as before, but the lanes that add are neighbours.
-// Write the paragraph Reduce. In round s, thread t does the t-th addition of the round.
+// Write the paragraph Reduce. In each round, thread t does the t-th addition.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -1,4 +1,4 @@
-// The block size is a template parameter: the compiler knows it, and therefore knows all rounds.
+// The block size is a template parameter, so the compiler knows all rounds.
 // Write the paragraph Reduce, without a loop at run time.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)

@@ -1,5 +1,5 @@
-// A grid of any size, and sixteen bytes per load: each block continues until nothing is left.
-// Write the paragraph Load. Any block may add any elements; the partial sums add up to the sum.
+// A grid of any size, and sixteen bytes per load: each block continues until no elements are left.
+// Write the paragraph Load. Any block may add any elements, as long as the partial sums add up to the total.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element);
 

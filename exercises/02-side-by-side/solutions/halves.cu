@@ -1,4 +1,4 @@
-// The upper half is added to the lower half: lanes that add are neighbours here too.
+// The upper half is added to the lower half; here too, the active lanes are neighbours.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

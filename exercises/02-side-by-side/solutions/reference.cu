@@ -1,4 +1,4 @@
-// The same additions, but the lanes that add are neighbours: whole warps are active or idle.
+// The same additions, but by neighbouring lanes, so that whole warps are either active or idle.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

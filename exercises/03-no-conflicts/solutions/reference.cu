@@ -1,4 +1,4 @@
-// The upper half is added to the lower half: neighbouring lanes use neighbouring banks.
+// The upper half is added to the lower half, so neighbouring lanes use neighbouring banks.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

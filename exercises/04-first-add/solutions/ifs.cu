@@ -1,4 +1,4 @@
-// There are two tests, one after the other, each with its own load.
+// Two tests, one after the other, each guard their own load.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -1,4 +1,4 @@
-// Each round is a function that calls the next, until the compiler has inlined all of them.
+// Each round is a function that calls the next one; the compiler inlines all of them.
 template <unsigned int S>
 __device__ void round(Element* shared, unsigned int tid)
 {

@@ -1,4 +1,4 @@
-// The block size is a template parameter: the compiler emits each round that is needed, and omits the others.
+// The block size is a template parameter, so the compiler keeps only the rounds that it needs.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

@@ -1,4 +1,4 @@
-// One store writes a partial sum and its flag: the last block polls for both and needs no fence.
+// One store writes a partial sum and its flag, so the last block polls for both and needs no fence.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Words = sizeof(Element) / 4;
 union Message { Element value; unsigned int word[Words]; };

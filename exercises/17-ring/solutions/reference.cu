@@ -8,7 +8,7 @@ __device__ unsigned int address(const void* shared)
     return (unsigned int)__cvta_generic_to_shared(shared);
 }
 
-// Initializes a barrier, whose phase is complete when one thread and all expected bytes have arrived.
+// Initializes a barrier whose phase completes when one thread and all expected bytes have arrived.
 __device__ void init(Barrier* barrier)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(address(barrier)) : "memory");
@@ -25,7 +25,7 @@ __device__ void copy(void* to, const void* from, unsigned int bytes, Barrier* ba
                  :: "r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)) : "memory");
 }
 
-// Waits until the barrier's phase of this parity is complete.
+// Waits until the barrier's phase with this parity is complete.
 __device__ void wait(const Barrier* barrier, unsigned int parity)
 {
     unsigned int complete;
