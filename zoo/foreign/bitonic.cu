@@ -1,4 +1,4 @@
-// Bitonic sort within a block (Batcher, 1968). Afterwards, any order statistic is one load; the kernel stores all of them.
+// Bitonic sort within a block (Batcher, 1968). Afterwards, one load gives any order statistic; the kernel stores all of them.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n)
 {
     __shared__ int row[128];

@@ -1,4 +1,4 @@
-// Euclidean norm without overflow (LAPACK's xLASSQ; Blue, 1978): it keeps a scale, and adds the squares of the scaled values.
+// Euclidean norm without overflow (LAPACK's xLASSQ; Blue, 1978): the kernel keeps a scale, and adds the squares of the scaled values.
 __device__ void join(float& scale, float& square, float other, float others)
 {
     if (other > scale) {

@@ -1,4 +1,4 @@
-// Warp-aggregated atomics (Adinetz, NVIDIA's developer blog, 2014): one ticket for all lanes that keep an element.
+// Warp-aggregated atomics (Adinetz, NVIDIA's developer blog, 2014): one atomic takes the tickets of all lanes that keep an element.
 extern "C" __global__ void run(const int* in, int* out, unsigned int n, unsigned int* kept)
 {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// 128-bit sums in two words and a carry (with the carry chain of arbitrary-precision libraries such as CGBN, 2018).
+// 128-bit sums in two words, added with a carry chain (as in arbitrary-precision libraries such as CGBN, 2018).
 extern "C" __global__ void run(const int* in, unsigned long long* out, unsigned int n)
 {
     unsigned long long low = 0, high = 0;

@@ -1,4 +1,4 @@
-//! A broken sum: its kernel, and the parameters for launching it.
+//! Describes a broken sum: its kernel and its launch parameters.
 
 use simt::observe::Fault;
 
@@ -19,7 +19,7 @@ pub struct Bug {
     pub threads: u32,
     /// The location of the sum.
     pub sums: Sums,
-    /// The way in which the host prepares the output before a launch.
+    /// How the host prepares the output before a launch.
     pub before: Before,
     /// Whether the kernel has parameters for partial sums and tickets after its input, output and
     /// length.
@@ -39,7 +39,7 @@ pub enum Sums {
     OfBlocks,
 }
 
-/// The way in which the host prepares the output before a launch.
+/// How the host prepares the output before a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
     /// The host sets every byte to 0xff, so that a missing store is visible.

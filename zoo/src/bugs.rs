@@ -35,7 +35,7 @@ const USUAL: Bug = Bug {
     at: "",
 };
 
-/// The number of warps, with 32 elements each.
+/// The number of warps that the input fills, with 32 elements each.
 const WARPS: u32 = 313;
 /// The number of blocks of 1024 threads: one more than an H200 can hold, because each of its 132
 /// multiprocessors has room for two.

@@ -1,5 +1,4 @@
-//! Tests reductions, scans and histograms that follow published ideas, in our own code:
-//! `foreign/*.cu`.
+//! Tests `foreign/*.cu`, our own implementations of published reductions, scans and histograms.
 //!
 //! Each kernel is correct, so under every schedule it must give its result without findings, with
 //! all checks enabled. The test compiles the kernels, so it runs the output of current compilers.

@@ -20,7 +20,7 @@ pub struct Foreign {
 pub enum Input {
     Ints,
     Floats,
-    /// The lowest bit of each value, so that sums stay exact.
+    /// The lowest bit of each value, in half precision, so that sums stay exact.
     Halves,
     Bfloats,
 }
