@@ -55,8 +55,8 @@ pub fn steps() -> Result<Vec<Kernel>> {
     Ok(within("steps")?.into_iter().filter(|kernel| !kernel.name.contains('/')).collect())
 }
 
-/// Returns all kernels: the steps, then their variants, then the studies, then the kernels for the
-/// ladder's bounds.
+/// Returns all kernels: the steps, then their variants, then the studies, then the kernels that the
+/// ladder measures as bounds.
 pub fn all() -> Result<Vec<Kernel>> {
     let (mut kernels, variants): (Vec<_>, Vec<_>) =
         within("steps")?.into_iter().partition(|kernel| !kernel.name.contains('/'));

@@ -1,5 +1,5 @@
-//! Checks, without a second toolchain, that no dependency needs a newer Rust than the workspace
-//! promises.
+//! Checks, without a second toolchain, that no dependency requires a newer Rust version than the
+//! workspace.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;

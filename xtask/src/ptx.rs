@@ -26,7 +26,7 @@ impl File<'_> {
         File { name, path, unit: variant.unit(), keep: reduce_kernels::lean }
     }
 
-    /// Returns the PTX files of a kernel in the workspace, for each of these element types.
+    /// Returns the PTX files of a kernel in the workspace, one for each of these element types.
     fn of_kernel<'k>(kernel: &'k Kernel, elements: &[(&str, &str)]) -> Vec<File<'k>> {
         let file = |&(name, element): &(&str, &str)| File {
             name: format!("{}.{name}.ptx", kernel.name),

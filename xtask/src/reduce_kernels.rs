@@ -1,6 +1,6 @@
-//! The kernels of the crate `reduce`. There is a PTX file for each shape and layout of the elements.
-//! The crate joins it with the instructions of an operation, so that a program compiles only the
-//! kernels that it calls.
+//! Lists the kernels of the crate `reduce`. There is a PTX file for each shape and layout of the
+//! elements. The crate inserts the instructions of an operation into a file, so that a program
+//! compiles only the kernels that it calls.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ struct Layout {
     stages: bool,
     /// Whether there are dot products.
     products: bool,
-    /// Whether there are selections. Elements that are widened have none.
+    /// Whether there are selections. Widened elements have no selections.
     selects: bool,
 }
 
@@ -143,11 +143,12 @@ const CHUNKS: &[&str] = &["messages", "rows", "rows_chunks"];
 /// The kernel for columns.
 const COLUMNS: Family = family("columns", &["columns"], 512, 1, 2);
 
-/// The kernel for slices whose chunks are in a queue, and the kernel that puts ragged rows there.
+/// The kernel for slices whose chunks are in a queue, and the kernel that puts ragged rows into the
+/// queue.
 const QUEUE: Family = family("queue", &["messages", "queue"], 512, 4, 3);
 const RAGGED: Family = family("ragged", &["ragged"], 256, 1, 4);
 
-/// The kernels for means and variances of rows, which a warp or a block adds.
+/// The kernels for means and variances of rows, each of which is reduced by a warp or a block.
 const MOMENTS: [Family; 2] = [
     family("moments_lanes", &["moments", "moments_lanes"], 256, 4, 3),
     family("moments_block", &["moments", "moments_block"], 256, 4, 3),
@@ -159,7 +160,8 @@ const DOT: [Family; 2] = [
     family("dot_few", &["messages", "dot", "dot_few"], 1024, 4, 1),
 ];
 
-/// The kernels whose results do not depend on the order: for slices and long rows, and for short rows.
+/// The kernels whose results do not depend on the order of elements: those for slices and long
+/// rows, and those for short rows.
 const SELECTIONS: [Family; 4] = [
     family("arg_chunks", &["select", "arg", "select_chunks"], 512, 8, 2),
     family("arg_lanes", &["select", "arg", "select_lanes"], 256, 4, 4),
@@ -167,8 +169,9 @@ const SELECTIONS: [Family; 4] = [
     family("extremes_lanes", &["select", "extremes", "select_lanes"], 256, 4, 4),
 ];
 
-/// The kernels of exact sums for a type: of slices, of rows, and of dot products. They have one architecture for all
-/// devices; `cut.rs` has the same numbers of threads.
+/// Returns the kernels of exact sums for a type: those for slices and rows, and the one for dot
+/// products. Their architecture is the same for all devices. `cut.rs` has the same numbers of
+/// threads.
 fn exact(name: &str) -> ([Family; 2], Family) {
     let (slice, rows, dot) = match name {
         "f32" => ((FLOATS, 512, 4, 2), FLOATS_ROWS, (PRODUCTS, 512, 2, 2)),
@@ -230,7 +233,7 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
         }) {
             variants.push(variant(layout, family, "", 70)?);
         }
-        // Elements of these layouts are floats.
+        // Elements of these layouts are floating-point numbers.
         if matches!(layout.name, "e4a4" | "e8a8" | "e2a4") {
             for family in MOMENTS {
                 variants.push(variant(layout, family, "", 70)?);
@@ -276,8 +279,8 @@ fn rows(layout: Layout, family: Family, aligned: bool) -> Result<Variant> {
     let words =
         aligned || matches!(family.name, "rows_chunks" | "rows_long") && layout.element >= 4;
     let rows = if words { family.rows } else { family.rows.min(4) };
-    // More blocks are resident if few registers are spilled, because loads of single elements have
-    // more latency to hide.
+    // Loads of single elements have more latency to hide, so more blocks are resident where this
+    // spills only a few registers.
     let resident = match family.name {
         "rows_block" if !aligned && layout.element >= 4 => 6,
         _ => family.resident,
@@ -344,8 +347,8 @@ fn size(float: &str) -> u32 {
     if float == "double" { 8 } else { 4 }
 }
 
-/// Returns the options for the parameters of a shape. They are short, because every program
-/// contains the stamps.
+/// Returns the options for the parameters of a shape. The options are short, because every program
+/// contains them in the stamps.
 fn options(family: Family, name: &str) -> [String; 5] {
     [
         format!("-DNAME={name}"),

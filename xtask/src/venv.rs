@@ -22,7 +22,7 @@ pub(crate) fn install(sh: &Shell, words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Creates the environment. On Windows, Python is called `python`, or its launcher `py` finds it.
+/// Creates the environment. On Windows, Python is called `python`, or the launcher `py` finds it.
 fn make(sh: &Shell) -> Result<()> {
     let names: &[&str] = if cfg!(windows) { &["py", "python"] } else { &["python3", "python"] };
     let name = names.iter().copied().find(|name| {
@@ -36,7 +36,7 @@ fn make(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// Returns the absolute path of `.venv`, because Windows does not start a program by a relative path.
+/// Returns the absolute path of `.venv`, because Windows does not start programs by relative paths.
 pub(crate) fn folder(sh: &Shell) -> PathBuf {
     sh.current_dir().join(".venv")
 }

@@ -121,7 +121,7 @@ pub fn judged(
     }))
 }
 
-/// Judges one state of a file, and prints the verdict.
+/// Judges the current contents of a file, and prints the verdict.
 fn checked(
     exercise: &Exercise,
     compiler: &Compiler,

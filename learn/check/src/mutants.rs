@@ -234,7 +234,7 @@ pub struct Tally {
     /// The numbers of mutants that were rejected at each stage.
     pub rejected: [usize; 3],
     /// The number of mutants that do not compile, and the number of those that compile to the same
-    /// PTX.
+    /// PTX as their original.
     pub none: [usize; 2],
     /// The mutants that passed and are listed as harmless.
     pub harmless: Vec<String>,

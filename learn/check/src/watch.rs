@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::ended::Ended;
 
 /// The polling interval. The file's content is compared, so it does not matter whether an editor
-/// overwrites or replaces it, or how coarse the file system's timestamps are.
+/// overwrites or replaces the file, or how coarse the file system's timestamps are.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Calls a function for each new content of a file; returns only if the function fails.

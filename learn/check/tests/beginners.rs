@@ -1,5 +1,5 @@
-//! Tests the messages for thirteen typical beginner's mistakes in exercises 1 to 5. Every message names
-//! a line, a size or a count.
+//! Tests the messages for thirteen typical beginner's mistakes in exercises 1 to 5. Each message
+//! names a line, a size or a count.
 
 mod said;
 

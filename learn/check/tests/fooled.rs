@@ -1,7 +1,7 @@
 //! Tests faults that other judges do not detect.
 //!
 //! * GPU-Puzzles#14 accepts a kernel without its barrier.
-//! * mojo-gpu-puzzles#31 has equal inputs, which hide a wrong index.
+//! * mojo-gpu-puzzles#31 uses equal inputs, which hide a wrong index.
 //! * leetgpu-challenges#134 tests no length below 4.
 //! * tensara#5 has a tolerance.
 
@@ -93,7 +93,7 @@ fn the_expected_answer_for_one_seed() {
     let source = body(&format!(
         "    if (threadIdx.x == 0) out[blockIdx.x] = n == 0 ? 0 : (Element){expected};"
     ));
-    // With that seed, the kernel is correct in its first launch, but not in the second one, whose
+    // With this seed, the kernel is correct in its first launch, but not in the second one, whose
     // numbers are different.
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (passed, text) = said(&compiler, 1, &source, 1);

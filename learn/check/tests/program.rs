@@ -1,4 +1,4 @@
-//! Tests of the program through its command line.
+//! Tests the program through its command line.
 
 mod said;
 
@@ -159,7 +159,7 @@ fn a_file_saved_by_rename_is_judged_again() {
     );
 }
 
-/// Reading a pipe would block, and a device has no end.
+/// Reading a pipe would block, and reading a device would never end.
 #[cfg(unix)]
 #[test]
 fn pipes_and_devices_are_refused() {

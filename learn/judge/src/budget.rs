@@ -95,7 +95,8 @@ fn scaled(case: &Case, cost: &Cost, most: u64, element: Element, threads: u32) -
     ((one * words) as f64 * packing) as u64
 }
 
-/// A fence, or an atomic that orders other accesses, in an exercise whose messages need none.
+/// Rejects a fence, or an atomic that orders other accesses, in an exercise whose messages need no
+/// ordering.
 fn fenced(case: &Case) -> Result<(), Box<Failure>> {
     if !matches!(case.task.shape, Shape::Mailbox { .. }) {
         return Ok(());
@@ -119,8 +120,8 @@ fn fenced(case: &Case) -> Result<(), Box<Failure>> {
     Err(Box::new(Failure { idea: Some(case.task.idea.1), ..failure }))
 }
 
-/// Counts one launch, and compares it with each budget. `most` scales a budget to the launch, if the
-/// budget applies to it.
+/// Counts the events of one launch, and compares the counts with the budgets. `most` scales a
+/// budget to the launch, and returns `None` if the budget does not apply to the launch.
 fn measured(case: &Case, scene: Scene<'_>, most: impl Fn(&Cost, u64) -> Option<u64>) -> Said {
     let task = case.task;
     let scene = Scene { schedule: Schedule::Converged, ..scene };
@@ -131,7 +132,7 @@ fn measured(case: &Case, scene: Scene<'_>, most: impl Fn(&Cost, u64) -> Option<u
         let Some(most) = most(cost, *budget) else { continue };
         let printing = launches.iter().flat_map(|launch| &launch.lines);
         let printing = printing.filter(|(line, _)| case.printing.contains(line));
-        // The instructions that print are free.
+        // Instructions that print do not count.
         let free: u64 = printing.map(|(_, counts)| (cost.of)(counts)).sum();
         let spent = (cost.of)(&seen.counters.total) - free;
         let line = format!("{} {} of at most {}", cost.what, group(spent), group(most));
@@ -162,7 +163,7 @@ pub(crate) fn printing(source: &str) -> Vec<u32> {
         let Some((before, after)) = line.split_once("printf(") else { return false };
         let before = before.trim();
         let condition = before.is_empty() || before.starts_with("if (") && before.ends_with(')');
-        // The arguments, without the format string.
+        // The arguments of the call, without the format string.
         let rest: String = after.split('"').step_by(2).collect();
         let Some(values) = rest.trim().strip_suffix(");") else { return false };
         let values = ["(float)", "(double)", "(int)"]

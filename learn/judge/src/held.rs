@@ -32,7 +32,7 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
         (Operation::Max, _) => {
             &[Draw::Signed, Draw::Negative, Draw::SomeNan, Draw::Special, Draw::Special]
         }
-        // If an element is NaN, the sum is NaN, whatever the fault is.
+        // These inputs have no NaN, because a NaN in the sum would hide every other fault.
         (Operation::SumAndMax, _) => &[Draw::Signed, Draw::Negative],
     };
     let seeds = (0..).map(|launch| seed ^ (launch << 32) ^ scene.n);
@@ -123,8 +123,8 @@ fn grids(scene: &Scene<'_>, launches: usize) -> Vec<u32> {
     all
 }
 
-/// Returns whether a launch wrote all its results. If a wrong kernel wrote all its results, it
-/// lacks the idea, not a line of code.
+/// Returns whether a launch wrote all its results. A wrong kernel that wrote all its results lacks
+/// the idea of the exercise, not a line of code.
 fn written(left: &Left) -> bool {
     left.unwritten.iter().flatten().all(|unwritten| !unwritten)
 }
@@ -186,7 +186,7 @@ pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<F
     None
 }
 
-/// Adds partial sums in their type; no addition rounds.
+/// Adds partial sums in their own type; all additions are exact.
 fn added(element: Element, sums: &[f64]) -> f64 {
     match element {
         Element::I32 => f64::from(sums.iter().fold(0i32, |sum, s| sum.wrapping_add(*s as i32))),

@@ -65,8 +65,8 @@ struct Work {
     got: BTreeMap<u32, (u64, u32)>,
     /// The block and warp barriers that each warp passes.
     waits: BTreeMap<u32, (u64, u32)>,
-    /// Warps that combine values by shuffles or from shared memory, with the line of the first such
-    /// event.
+    /// The warps that combine values by shuffles or from shared memory, each with the line of its
+    /// first such event.
     adding: BTreeMap<u32, u32>,
     /// For each thread: the number of values, other than input elements, that it has read from
     /// memory since its warp last synchronized, and the maximum of that number so far.
@@ -171,19 +171,21 @@ fn busiest(map: &BTreeMap<u32, (u64, u32)>) -> (u32, u64, u32) {
 
 /// The limits for one launch, in elements and events.
 struct Limits {
-    /// Elements of the input that one lane loads.
+    /// The maximum number of input elements that one lane loads.
     loaded: u64,
-    /// Elements of the input that a warp must load.
+    /// The minimum number of input elements that a warp loads.
     least: u64,
-    /// Values that one lane reads; `None` if a block may add any number of chunks.
+    /// The maximum number of values that one lane reads; `None` if a block may add any number of
+    /// chunks.
     got: Option<u64>,
-    /// Values that one lane reads from memory between two barriers, if the tree is in shared memory.
+    /// The maximum number of values that one lane reads from memory between two barriers, if the
+    /// tree is in shared memory.
     burst: Option<u64>,
-    /// Barriers that one warp passes.
+    /// The maximum number of barriers that one warp passes.
     waits: Option<u64>,
-    /// Warps of a block that must combine values.
+    /// The minimum number of warps in a block that combine values.
     adding: u64,
-    /// Atomics over all lanes and blocks.
+    /// The maximum number of atomics over all lanes and blocks.
     atomics: u64,
 }
 
@@ -291,7 +293,7 @@ fn doubles(scene: &Scene<'_>) -> BTreeSet<u32> {
     pcs.filter(|pc| kernel.text(*pc).contains(".f64")).map(|pc| kernel.ptx_line(pc)).collect()
 }
 
-/// An atomic that is too short for a value and its flag.
+/// Finds an atomic that is too narrow for a value and its flag. Returns the message and the line.
 fn halves(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     if !matches!(scene.task.shape, Shape::Mailbox { .. }) {
         return None;
@@ -380,7 +382,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
             );
         }
         let (thread, burst, line) = busiest(&work.burst);
-        // After shuffles, a thread may add the few values of the warps.
+        // After shuffles, a thread may add the few values that the warps produce.
         if let Some(most) = limits.burst.filter(|most| burst > *most && !work.shuffles) {
             return failure(
                 format!(

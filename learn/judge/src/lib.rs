@@ -1,9 +1,9 @@
 //! The judge of the exercises: turns PTX and its source into a verdict.
 //!
-//! A [`Task`] is a value: how its kernel is launched, which results it must give, and its budgets.
-//! [`judge()`] runs a kernel in the interpreter, on fresh random numbers, under many orders of
-//! execution, and stops at the failure to fix first. The judge uses no file, thread, clock or
-//! process, so it can run in a web page. Compiling and printing are left to its callers.
+//! A [`Task`] states how its kernel is launched, which results the kernel must give, and its
+//! budgets. [`judge()`] runs a kernel in the interpreter, on fresh random numbers, under many
+//! orders of execution, and stops at the failure to fix first. The judge uses no files, threads,
+//! clocks or processes, so it can run in a web page. Its callers compile and print.
 //!
 //! # Map
 //!

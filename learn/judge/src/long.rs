@@ -1,5 +1,5 @@
-//! Checks sizes that exceed 31 and 32 bits, because an index that is too narrow wraps only there,
-//! and sizes in between, which the seed chooses.
+//! Checks sizes beyond 2^31 and 2^32, because an index that is too narrow wraps only there. Also
+//! checks sizes in between, which the seed chooses.
 
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ use crate::verdict::{Failure, Stage};
 const N: u64 = (1 << 32) + 13;
 /// The number of elements for a grid whose blocks divide them in any way.
 const SHARED_OUT: u64 = 3 << 32;
-/// The number of neighbouring blocks that are run. They lie around 2^31 elements and at the end of
-/// the grid; the whole grid would take too long.
+/// The number of neighbouring blocks that are run. These blocks lie around 2^31 elements and at the
+/// end of the grid; the whole grid would take too long.
 const WINDOW: u64 = 2;
 
 /// Returns the word that a page repeats, so that all of its elements have the same value.
@@ -287,7 +287,7 @@ fn sparse(gpu: &mut Gpu, element: Element) -> Result<u64, Error> {
     gpu.alloc_sparse(bytes, |page| word(element, page))
 }
 
-/// The owned parts of a launch.
+/// The data of a launch, as owned values.
 struct Owned {
     entry: String,
     grid: u32,

@@ -15,7 +15,7 @@ use crate::verdict::{Failure, Stage};
 /// Sizes with many elements per thread, and with grids of many blocks.
 const LONG: [u64; 5] = [14_739, 1 << 14, (1 << 15) + 3, 1 << 21, (1 << 21) + 1];
 
-/// Sizes to try with other block sizes.
+/// Sizes that are tried with the other block sizes.
 const FEW: [u64; 4] = [1, 513, 65, 2051];
 
 /// Tests every size in every type, then other block sizes, large grids, and sizes beyond 32 bits.
@@ -187,7 +187,8 @@ fn specials(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// Checks maxima of negative numbers and one zero, in either half of the first tile.
+/// Checks maxima of negative numbers and a single zero, which lies in either half of the first
+/// tile.
 fn zeros(case: &Case) -> Result<(), Box<Failure>> {
     if case.task.operation == Operation::Sum {
         return Ok(());

@@ -47,7 +47,7 @@ pub(crate) struct Left {
     pub(crate) results: Vec<Vec<f64>>,
     /// The bytes of the results.
     pub(crate) bits: Vec<Vec<u8>>,
-    /// Whether each result was never written.
+    /// For each result, whether it was never written.
     pub(crate) unwritten: Vec<Vec<bool>>,
     /// The first input element that the kernel changed.
     pub(crate) changed: Option<usize>,
@@ -188,7 +188,8 @@ impl Scene<'_> {
         findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         let (counted, .., (trace, state)) = watch;
         let traced = trace.map_or_else(Vec::new, |trace| trace.blocks);
-        // The values of messages differ from launch to launch.
+        // The values of messages differ between launches, so findings about leftover state are
+        // dropped.
         let state = state.filter(|_| slots.is_none());
         let state = state.map_or_else(Vec::new, |state| state.findings().to_vec());
         let counters = counted.map_or_else(Counters::default, |(counters, _)| counters);

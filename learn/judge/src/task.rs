@@ -39,7 +39,7 @@ pub struct Task {
     pub copies: bool,
     /// The number of schedules under which the kernel is run.
     pub orders: u64,
-    /// Elements and blocks of the launch whose counts are compared with the budgets.
+    /// The numbers of elements and blocks of the launch whose counts are compared with the budgets.
     pub measured: (u64, u32),
     /// The budgets of that launch.
     pub budgets: &'static [Budget],
@@ -101,8 +101,8 @@ pub enum Shape {
         /// The largest grid that the task allows, which is tried at some sizes.
         most: u32,
     },
-    /// `(in, out, n, slots)`: one launch gives the result, and the blocks send messages: 64-bit words, each with
-    /// 32 bits of a value and, above them, a flag.
+    /// `(in, out, n, slots)`: one launch gives the result, and the blocks exchange messages. A
+    /// message consists of 64-bit words, each with 32 bits of a value and, above them, a flag.
     Mailbox {
         /// Grids to try.
         grids: &'static [u32],

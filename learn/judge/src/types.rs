@@ -39,7 +39,7 @@ pub(crate) fn named(task: &Task, source: &str, failure: Failure) -> Failure {
     failure
 }
 
-/// Warp-wide functions without a mask, which GPUs from sm_70 on do not have.
+/// Warp-wide functions without a mask, which GPUs from sm_70 on do not support.
 pub const OLD: [&str; 7] =
     ["__shfl_down", "__shfl_up", "__shfl_xor", "__shfl", "__ballot", "__any", "__all"];
 

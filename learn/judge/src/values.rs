@@ -1,9 +1,9 @@
 //! Draws the input of a kernel: random numbers whose sums never round.
 //!
 //! Each number is a multiple of a unit, which is a power of two. Its factor has so few bits that
-//! every partial sum of every tree is exact. So the judge needs no tolerance, which could hide a
-//! missing element or reject a correct kernel. In `double`, the numbers are neither integers nor
-//! `float` values, so a sum in another type is detected.
+//! every partial sum of every tree is exact. Therefore the judge needs no tolerance, which could
+//! hide a missing element or reject a correct kernel. In `double`, the numbers are neither integers
+//! nor `float` values, so a sum in another type is detected.
 
 use std::ops::Range;
 
@@ -27,10 +27,10 @@ fn peak(seed: u64, tile: u64, elements: u64) -> u64 {
     (tile % 32 * part + mixed(seed ^ !tile) % part) % elements
 }
 
-/// Stands for NaN.
+/// The number of units that stands for NaN.
 const NAN: i64 = i64::MIN;
 
-/// The kind of numbers.
+/// The kinds of inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Draw {
     /// Numbers of both signs.
@@ -101,7 +101,8 @@ impl Values {
         }
     }
 
-    /// Returns the result of an operation on a range: the first result, or the second one.
+    /// Returns the exact result of an operation on a range of elements. If the operation has two
+    /// results, `second` selects the maximum instead of the sum.
     pub(crate) fn result(&self, range: Range<usize>, operation: Operation, second: bool) -> f64 {
         if !self.listed.is_empty() {
             let numbers = self.listed[range].iter().filter(|x| !x.is_nan());
@@ -214,7 +215,7 @@ fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
     };
     let at = |place: u64| {
         let run = mixed(seed ^ !(place / 64));
-        // A run consists of NaN alone, or of the lowest value alone, or it has a peak.
+        // A run consists only of NaN, or only of the lowest value, or has a peak.
         let kind = run % 8;
         let random = mixed(seed ^ place) as usize;
         if kind > 2 && place % 64 == run >> 8 & 63 {

@@ -1,5 +1,5 @@
 //! Judges the committed kernels of the steps. Each kernel must pass the exercise of its chapter,
-//! and fail the next exercise with the sentence about the next idea.
+//! and fail the next exercise with the sentence about that exercise's idea.
 
 use judge::{Kernel, Stage, TASKS, Verdict, judge};
 

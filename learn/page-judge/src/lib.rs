@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question {
-    /// The exercise, from 1.
+    /// The number of the exercise, from 1.
     task: usize,
     source: String,
     /// The PTX for float, int and double; null if unavailable.

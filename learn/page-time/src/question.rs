@@ -55,7 +55,7 @@ impl Question {
         Ok(gpu.with_latency(latency).with_bandwidth(bandwidth))
     }
 
-    /// Whether the GPU is an unchanged H200, for which a prediction has a range.
+    /// Returns whether the GPU is an unchanged H200, for which a prediction has a range.
     pub(crate) fn is_h200(&self) -> bool {
         let once = |times: Option<f64>| times.is_none_or(|times| times == 1.0);
         self.sms.is_none_or(|sms| sms == Chip::H200.sms)

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 thread_local! {
-    /// The question; after [`reply`], the answer.
+    /// The question or, after [`reply`], the answer.
     static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 

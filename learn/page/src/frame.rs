@@ -3,8 +3,7 @@
 //!
 //! The interpreter's trace has an event for each warp and instruction. Neighbouring warps nearly
 //! always execute the same instructions on addresses that are a constant distance apart, so a frame
-//! stores groups of warps. A whole
-//! trace then takes a few kilobytes, which a page can contain.
+//! stores groups of warps. A whole trace therefore takes a few kilobytes, which a page can contain.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -187,8 +186,8 @@ pub fn of_trace(trace: &Trace, ptx: &str, input: &Input) -> Vec<Frame> {
     frames
 }
 
-/// Numbers the frames with this name, if there are several, because these are the iterations of a
-/// loop.
+/// Numbers the frames with this name, if there are several, because such frames are the iterations
+/// of a loop.
 fn number(frames: &mut [Frame], name: &str) {
     if frames.iter().filter(|frame| frame.name == name).count() > 1 {
         let turns = frames.iter_mut().filter(|frame| frame.name == name);

@@ -27,7 +27,7 @@ struct Call {
     cudaStream_t stream;
 };
 
-// Halves are added as floats, as in `reduce`: a sum of 2^20 ones in half precision would be 2048.
+// Halves are added as floats, as in `reduce`, because a sum of 2^20 ones in half precision would be 2048.
 struct Add {
     template <class A, class B>
     __device__ float operator()(A a, B b) const { return static_cast<float>(a) + static_cast<float>(b); }
@@ -122,14 +122,14 @@ extern "C" const char* peers_version()
     return text;
 }
 
-// Returns null after the last sum.
+// Returns the name of a sum, or null after the last sum.
 extern "C" const char* peers_name(int peer)
 {
     static const char* const names[] = {"cub", "cub-atomic", "cub-gpu-to-gpu", "thrust"};
     return peer >= 0 && peer < 4 ? names[peer] : nullptr;
 }
 
-// Whether the call returns only once the sum is on the host. Such a call must not be GPU-gated.
+// Returns whether the call returns only once the sum is on the host. Such a call must not be GPU-gated.
 extern "C" int peers_waits(int peer) { return peer == 3; }
 
 // Reduces n elements. The operation is 0 for sum, 1 for minimum, 2 for maximum. The type is 0 for float, 1 for int,

@@ -3,7 +3,7 @@
 //
 //     nvcc -std=c++17 -O3 -arch=native -I ../../../steps/v13-exact-sum/src exact_sum.cu && ./a.out
 //
-// Every sum except the plain one is compared with integers, bit by bit. The times are medians, with quartiles, over
+// Every sum except the plain one is compared bit by bit with a sum of integers. The times are medians, with quartiles, over
 // runs whose input is outside L2. The kernels alternate.
 #include <algorithm>
 #include <cmath>
@@ -135,7 +135,7 @@ __global__ void fill(float* out, Word n, int kind)
     }
 }
 
-// Returns the nearest float: rounds 64 bits once; the last of them stands for all lower bits.
+// Returns the nearest float: rounds 64 bits once; the last of these bits is sticky.
 float nearest(std::vector<Word> words)
 {
     long long carry = 0;

@@ -62,7 +62,7 @@ template <int K, int Chains> __global__ void kind(u64* cycles, u32* sink, u32 y)
     u32 x[Chains], high[Chains], at = start<K>();
     for (int c = 0; c < Chains; c++) x[c] = address ? at : threadIdx.x + c, high[c] = c;
     u64 from = 0, to = 0;
-    for (int turn = 0; turn < 2; turn++) { // The first turn fetches the code.
+    for (int turn = 0; turn < 2; turn++) { // The first iteration fetches the code.
         __syncthreads();
         from = clock64();
 #pragma unroll 1
@@ -81,7 +81,7 @@ template <int K, int Chains> __global__ void kind(u64* cycles, u32* sink, u32 y)
 
 u64* Cycles;
 u32* Sink;
-int Sms; // The multiprocessors of the GPU.
+int Sms; // The number of multiprocessors of the GPU.
 
 template <int K, int Chains> double run(int threads)
 {
@@ -186,7 +186,7 @@ __global__ void first(u64* cycles, const u32* in)
     u64 a = clock64();
     u32 x, y;
     asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(x) : "l"(in) : "memory");
-    if (x) return; // All of the memory is zero; the clock is read when the value is known.
+    if (x) return; // All of the memory is zero. The test delays the clock read until the value has arrived.
     u64 b = clock64();
     asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(y) : "l"(in + 64) : "memory");
     if (y) return;
@@ -203,11 +203,11 @@ template <int Lanes> __global__ void same(u32* at, int each)
     for (int i = 0; i < each; i++) asm volatile("red.global.add.u32 [%0], 1;" :: "l"(at) : "memory");
 }
 
-uint4* Big; // Read between trials, to empty L2.
+uint4* Big; // Read between trials, to evict all other data from L2.
 const u64 BigBytes = 4ull << 30;
 void flush() { stream<<<Sms * 4, 256>>>(Big + BigBytes / 32, BigBytes / 64, Sink); }
 
-// The time of `work` in microseconds; all of the work is queued before it begins.
+// Returns the time of `work` in microseconds; all of the work is queued before it begins.
 template <class Work> double gated(Work work, bool cold = false)
 {
     static cudaEvent_t from, to;
@@ -283,7 +283,7 @@ int main()
     chased<1>("latency_atomic", chain, "cycles");
     chased<2>("latency_fence", chain, "cycles of a store and a fence");
 
-    // Eight blocks of eight warps on each multiprocessor: the difference of two numbers of additions for each warp.
+    // Eight blocks of eight warps run on each multiprocessor. The difference is the time of 64 additions per warp.
     double additions = Sms * 64 * 64.0;
     double one = gated([&] { same<1><<<Sms * 8, 256>>>(Sink, 96); }) - gated([&] { same<1><<<Sms * 8, 256>>>(Sink, 32); });
     double all = gated([&] { same<32><<<Sms * 8, 256>>>(Sink, 96); }) - gated([&] { same<32><<<Sms * 8, 256>>>(Sink, 32); });

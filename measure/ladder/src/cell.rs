@@ -38,8 +38,8 @@ const CALLERS_ROUNDS: [(u64, u32); 4] =
 pub struct Ask<'a> {
     /// Returns whether to measure the competitor with this name.
     pub takes: &'a dyn Fn(&str) -> bool,
-    /// The numbers of threads per block. If there are several sizes, every step runs with each of them in every
-    /// round.
+    /// The numbers of threads per block. If there are several, every step runs with each of them in
+    /// every round.
     pub blocks: Vec<Block>,
     /// The interval width, relative to the ratio, at which rounds stop.
     pub target: f64,
@@ -121,8 +121,8 @@ impl Rig {
             let sum = found.judge::<T>(competitor, "sum", n, competitor.verify(&workload));
             sum.map(|sum| found.sums.extend(sum)).is_some()
         });
-        // The exact inputs are copied once for all competitors, because at 2^32 elements, copying an input to the
-        // device takes seconds.
+        // The exact inputs are copied once for all competitors, because copying an input of 2^32
+        // elements to the device takes seconds.
         workload.while_exact(&self.device, || {
             competitors.retain(|competitor| {
                 let verdict = competitor.verify_exactly(&workload);

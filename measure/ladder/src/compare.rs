@@ -67,7 +67,8 @@ const ROUNDS: u32 = 20_000;
 pub(crate) const SIZES: [u64; 4] = [1 << 16, 1 << 20, 1 << 24, 1 << 28];
 pub(crate) const COUNTED: [u64; 1] = [1 << 20];
 
-/// Times the two competitors alternately and prints the verdict; without a GPU, compares their counts.
+/// Times the two competitors alternately and prints the verdict; without a GPU, compares the counts
+/// of the two.
 pub fn run(options: &Options) -> Result<(), Stop> {
     let known: Vec<&Step> = steps_and_ways().collect();
     let own = own::between(&known, &options.first, &options.second)?;

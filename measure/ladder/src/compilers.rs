@@ -101,7 +101,7 @@ fn unit(source: &str, architecture: u32) -> Option<Unit<'_>> {
     (unit.architecture <= architecture).then_some(Unit { architecture, ..unit })
 }
 
-/// Compiles a step and runs it. The error says why the step could not be compiled or run.
+/// Compiles a step and runs it. The error states why the step could not be compiled or run.
 fn ran(
     step: &Step,
     unit: &Unit<'_>,

@@ -1,4 +1,4 @@
-//! GPU-gated times of several functions, sampled in turn.
+//! Measures GPU-gated times of several functions, which are sampled in turn.
 
 use std::{
     cell::Cell,
@@ -27,7 +27,8 @@ pub(crate) struct Way<'r> {
 /// The times of each function, as pairs of a round number and a time in nanoseconds.
 pub(crate) type Times = Vec<Vec<(u32, u64)>>;
 
-/// The rounds end after the requested number of rounds, or after twenty seconds.
+/// Returns the conditions under which rounds end: after the requested number, or after twenty
+/// seconds.
 pub(crate) fn until(rounds: u32) -> Until {
     let deadline = Instant::now() + Duration::from_secs(20);
     Until { target: 0.0, least: rounds, most: rounds, deadline }
@@ -71,7 +72,7 @@ impl Slots {
         Slots { slot, count: (all / slot).max(1), last: Cell::new(1) }
     }
 
-    /// The offset of the next input.
+    /// Returns the offset of the next input.
     pub(crate) fn next(&self) -> u64 {
         let mut x = self.last.get().wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
         self.last.set(x);
@@ -80,7 +81,7 @@ impl Slots {
     }
 }
 
-/// A time in whole nanoseconds, never zero.
+/// Converts a time to whole nanoseconds, at least one.
 pub(crate) fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).round().max(1.0) as u64
 }

@@ -6,7 +6,7 @@ use common::{Error, Kernel, Result, Step};
 
 use crate::names::find;
 
-/// Whether a word names the file of a kernel instead of a step.
+/// Returns whether a word names the file of a kernel instead of a step.
 fn is_file(text: &str) -> bool {
     [".cu", ".ptx"].iter().any(|end| text.ends_with(end))
 }

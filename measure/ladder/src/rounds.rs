@@ -41,8 +41,8 @@ pub struct Held<'c> {
     /// Reads the clock rate in MHz; `None` if it cannot be read, in which case no round is
     /// discarded.
     pub read: &'c dyn Fn() -> Option<u32>,
-    /// The rate at the start, in MHz. If the GPU does not return to the required rate, this rate is
-    /// lowered.
+    /// The required rate in MHz, which is initially the rate at the start. If the GPU does not
+    /// return to this rate, the required rate is lowered.
     pub mhz: u32,
 }
 

@@ -69,7 +69,7 @@ const FITTED: u64 = 1 << 10;
 /// A measured and a predicted time.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// One of the sets of the page, or `again`.
+    /// The set of the kernel: one of the page's sets, or `again`.
     pub set: &'static str,
     /// The kernel.
     pub kernel: String,
@@ -79,12 +79,12 @@ pub struct Point {
     pub n: u64,
     /// The median of the measurements, in microseconds.
     pub measured: f64,
-    /// The predictions in microseconds: that of this model, followed by those of the simpler models
-    /// in [`MODELS`].
+    /// The predictions in microseconds: that of the full model, followed by those of the simpler
+    /// models in [`MODELS`].
     pub predicted: [f64; 4],
 }
 
-/// The models, this one first.
+/// The models, with the full model first.
 pub const MODELS: [&str; 4] = ["predicted", "roofline", "instructions", "bytes in flight"];
 
 impl Point {
@@ -98,7 +98,7 @@ impl Point {
 }
 
 /// The number of registers per thread of a kernel, and the number of blocks that fit on a
-/// multiprocessor; both from ptxas and from the estimate.
+/// multiprocessor. Both numbers are given by ptxas and by the estimate.
 #[derive(Clone, Debug)]
 struct Registers {
     kernel: String,
@@ -163,7 +163,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|source| Error::File { doing, source })
 }
 
-/// Predicts one time, with this model and with the simpler ones.
+/// Predicts one time, with the full model and with the simpler ones.
 pub fn predict(gpu: &Gpu, step: &Step, ptx: &Ptx, n: u64, threads: u32) -> Result<[f64; 4]> {
     let block = step.block(Some(Block::new(threads)?));
     let problem = Problem { n, block, element: Element::F32, chip: chip(gpu) };
@@ -203,7 +203,7 @@ fn points(
     Ok(points)
 }
 
-/// Predicts the times of these kernels in a run. `fetch` returns the fitted number for a kernel.
+/// Predicts the times of these kernels in a run. `fetch` returns the fitted parameter for a kernel.
 fn times<'s>(
     gpu: &Gpu,
     run: &Run,
@@ -262,13 +262,13 @@ fn committed(step: &Step) -> Ptx {
     Ptx { text, source: String::new(), origin: "committed".into(), file: step.name.into() }
 }
 
-/// Returns, for each step, the number that best fits all other steps, and finally the number that
-/// best fits all steps.
+/// Returns, for each step, the parameter that best fits all other steps, and finally the parameter
+/// that best fits all steps.
 fn fits(gpu: &Gpu, run: &Run) -> Result<Vec<(String, f64)>> {
     let place = Place { element: "f32", n: FITTED, cache: Cache::Cold, clock: Clock::Gpu };
     let timed = |step: &&'static Step| Some((*step, run.time(step.name, &place)?.median / 1000.0));
     let known: Vec<(&Step, f64)> = steps::STEPS.iter().filter_map(timed).collect();
-    // For each number that is tried, the errors of all steps.
+    // For each value of the parameter, the errors of all steps.
     let mut errors: Vec<Vec<f64>> = Vec::new();
     for fetch in FETCHES {
         let tried = Gpu { fetch, ..gpu.clone() };

@@ -36,7 +36,7 @@ struct Tally {
     error: Option<String>,
 }
 
-/// Writes a line of the log. The error comes last, because it may contain commas.
+/// Formats a line of the log. The error comes last, because the error may contain commas.
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = self.error.as_deref().unwrap_or("none");

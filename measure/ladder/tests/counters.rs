@@ -27,8 +27,8 @@ fn same() -> impl Iterator<Item = Same> {
     METRICS.into_iter().zip(SAME).chain(opcodes)
 }
 
-/// The sizes to interpret: with the first, all blocks are full; with the second, one block is not
-/// full.
+/// The sizes to interpret. With the first size, all blocks are full; with the second size, one
+/// block is not.
 const SIZES: [u64; 2] = [1 << 20, (1 << 20) + 13];
 
 /// Tests blocks of 256 threads.

@@ -81,7 +81,7 @@ fn a_trace_has_every_launch_and_its_events_nest() {
     }
 }
 
-/// Returns the steps whose counts do not depend on timing.
+/// Returns the steps and study kernels whose counts do not depend on timing.
 fn steps() -> Vec<&'static str> {
     ladder::STEPS.iter().map(|step| step.name).chain(["one-cluster"]).collect()
 }

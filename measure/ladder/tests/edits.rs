@@ -104,8 +104,8 @@ const EDITS: &[Edit] = &[
         edits: &[("    // Load:", "    if (i >= n) return;\n    // Load:")],
         n: ODD,
         code: 1,
-        // On sm_70 and newer GPUs, the return itself is allowed, but the elements of the threads that left
-        // are never stored.
+        // On GPUs from sm_70 on, the early return itself is allowed, but the elements of the
+        // threads that returned are never stored.
         said: &["reads `shared[", "which was never written"],
     },
     Edit {
@@ -363,11 +363,11 @@ const LEFT: &[(&str, Edit)] = &[
     ),
 ];
 
-/// Stands for an exit code: the kernel is verified if CUDA's headers are installed; otherwise it
+/// A special value of `code`: the kernel is verified if CUDA's headers are installed; otherwise it
 /// does not compile.
 const HEADER: i32 = -1;
 
-/// Stands for an exit code: the kernel is rejected, or verified if the compiler removes the
+/// A special value of `code`: the kernel is rejected, or verified if the compiler removes the
 /// rejected code. clang 19, for example, removes the allocation.
 const REMOVED: i32 = -2;
 

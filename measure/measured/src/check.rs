@@ -96,7 +96,8 @@ fn printed(micros: &str, gigabytes: &str, bytes: u64, name: &str) -> Option<Stri
     })
 }
 
-/// Checks that every variant has samples in every cell, or that a reason is given for their absence.
+/// Checks that every variant has samples in every cell, or that a reason for their absence is
+/// given.
 fn holes(run: &Run) -> Vec<String> {
     let on_gpu = || run.all().filter(|(_, place, _)| place.clock == Clock::Gpu);
     let there: HashSet<(&str, &str, u64, crate::Cache)> =

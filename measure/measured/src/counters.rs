@@ -85,7 +85,7 @@ impl Twice {
         write_csv(path, counts)
     }
 
-    /// Whether the two counts are equal.
+    /// Returns whether the two counts are equal.
     pub fn equal(&self) -> bool {
         self.interpreter as f64 == self.hardware
     }

@@ -172,7 +172,7 @@ pub enum Role {
 pub const PEER: &str = "cub";
 
 impl Role {
-    /// Whether a variant in this role computes the sum.
+    /// Returns whether a variant in this role computes the sum.
     pub fn sums(self) -> bool {
         matches!(self, Role::Step | Role::Reduce | Role::Experiment | Role::Study | Role::Peer)
     }

@@ -5,7 +5,7 @@ use std::{io, path::Path};
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error that prevents a file from being read or written, or a malformed file.
+/// A failure to read or write a file, or a malformed file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system call failed.

@@ -100,8 +100,8 @@ impl Series {
         Ratio::of(cell.get(PLAIN)?, cell.get(way)?)
     }
 
-    /// Returns a row for each kind and number of elements: times in microseconds, and speeds relative to the plain
-    /// sum.
+    /// Returns a table with a row for each kind and number of elements: times in microseconds, and
+    /// speeds relative to the plain sum.
     pub fn table(&self) -> String {
         let exact: Vec<&String> = self.ways.iter().filter(|way| *way != PLAIN).collect();
         let heads = self.ways.iter().map(|way| format!("{way}, µs"));

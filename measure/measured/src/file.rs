@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// The maximum uncompressed size of a file of results, in bytes.
 const MOST: u64 = 1 << 30;
 
-/// Whether a file's name has the extension of a compressed file.
+/// Returns whether a file's name has the extension of a compressed file.
 pub(crate) fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "gz")
 }

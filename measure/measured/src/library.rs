@@ -30,8 +30,7 @@ pub struct Taken {
     pub element: String,
     /// The number of elements.
     pub n: u64,
-    /// The function's name; for wall times, the name includes the way in which the result was
-    /// copied to the host.
+    /// The function's name; for wall times, the name states how the result was copied to the host.
     pub way: String,
     /// The round. The calls in a round were made one after another.
     pub round: u32,
@@ -54,9 +53,8 @@ pub struct First {
     pub process: u32,
     /// The time until the context was created, in milliseconds.
     pub context_ms: f64,
-    /// The time of the first call after the context was created, in milliseconds. The driver
-    /// compiles a kernel during
-    /// this call.
+    /// The time of the first call after the context was created, in milliseconds. During this call,
+    /// the driver compiles a kernel.
     pub first_ms: f64,
     /// The time of the second call, in milliseconds.
     pub second_ms: f64,
@@ -132,12 +130,12 @@ impl Series {
         Summary::batched(&pairs)
     }
 
-    /// Whether a function belongs to `reduce`.
+    /// Returns whether a function belongs to `reduce`.
     fn ours(way: &str) -> bool {
         way.starts_with("reduce")
     }
 
-    /// Returns the speedup of our function over CUB's fastest function, and the name of that
+    /// Returns the speedup of our function over CUB's fastest function, and the name of CUB's
     /// function.
     pub fn ratio(&self, n: u64, way: &str) -> Option<(Ratio, &str)> {
         let others = self.ways.iter().filter(|way| !Series::ours(way));

@@ -1,5 +1,5 @@
 //! The file `volume.csv`, with times for files of matrices that are added in pieces, and the file
-//! `threshold.csv`, which shows the fastest method for adding a few matrices.
+//! `threshold.csv`, with times for adding a few matrices on the CPU, on the GPU and on both.
 
 use std::{collections::BTreeMap, path::Path};
 

@@ -6,7 +6,7 @@ use numbers::sorted;
 
 use crate::stats::{Summary, batches};
 
-/// The distance from one below which a ratio is irrelevant, even if its interval is narrow.
+/// A ratio within this distance of one is irrelevant, even if its interval is narrow.
 pub const MATTERS: f64 = 0.005;
 
 /// The speedup of the second variant over the first, with its interval.

@@ -107,8 +107,8 @@ impl Between {
         Between::of(&times.map(|time| time.median).collect::<Vec<_>>())
     }
 
-    /// Whether the runs disagree about which variant is faster, or agree that the difference is
-    /// irrelevant.
+    /// Returns whether the runs disagree about which variant is faster, or agree that the
+    /// difference is irrelevant.
     pub fn tie(&self) -> bool {
         let near = |ratio: f64| (ratio - 1.0).abs() < MATTERS;
         (self.least < 1.0 && self.most > 1.0) || (near(self.least) && near(self.most))

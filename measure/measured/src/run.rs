@@ -189,7 +189,7 @@ impl Run {
         self.env.of(Role::Step).collect()
     }
 
-    /// Whether a variant has any time for this type, cache state and timer.
+    /// Returns whether a variant has any time for this type, cache state and timer.
     pub fn has(&self, variant: &str, element: &str, cache: Cache, clock: Clock) -> bool {
         self.series.keys().any(|k| {
             k.variant == variant && k.element == element && k.cache == cache && k.clock == clock

@@ -73,8 +73,8 @@ impl Summary {
         })
     }
 
-    /// Returns the summary, in batches, of values in the order in which they were taken; `None` if
-    /// there are no values.
+    /// Divides values, in the order in which they were taken, into batches, and returns their
+    /// summary; `None` if there are no values.
     pub fn batched(values: &[f64]) -> Option<Summary> {
         let mean = |batch: Range<usize>| {
             let count = batch.len() as f64;

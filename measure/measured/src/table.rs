@@ -33,7 +33,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Whether the table has no rows.
+    /// Returns whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -63,7 +63,7 @@ fn page_of(run: &Run) -> String {
     page::of(run, page::Writer::Ladder)
 }
 
-/// Whether a sample belongs to this cell, measured on the GPU's timer.
+/// Returns whether a sample belongs to this cell, measured on the GPU's timer.
 fn of(s: &Sample, variant: &str, element: &str, n: u64, cache: Cache) -> bool {
     (s.variant.as_str(), s.element.as_str(), s.n, s.cache, s.clock)
         == (variant, element, n, cache, Clock::Gpu)

@@ -1,4 +1,4 @@
-//! Temporary files, which are removed when they are dropped, and on an interrupt.
+//! Manages temporary files, which are removed when they are dropped, and on an interrupt.
 
 use std::{
     fs,

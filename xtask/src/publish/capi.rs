@@ -159,7 +159,7 @@ pub(super) fn target() -> Result<PathBuf> {
     this.ancestors().nth(2).map(Path::to_owned).context("this program has no target folder")
 }
 
-/// Makes a symbolic link, in place of an older one.
+/// Creates a symbolic link, and replaces an existing one.
 fn link(from: &Path, to: &Path) -> Result<()> {
     let _ = fs::remove_file(to);
     #[cfg(unix)]

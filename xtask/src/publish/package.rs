@@ -50,7 +50,7 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// Returns the links on a page to files that are not packed with it.
+/// Returns the links on a page to files that are not in the package.
 fn dead(page: &str, files: &BTreeSet<&str>) -> Vec<String> {
     let targets = page.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
     let leads_out = |target: &&str| {

@@ -1,4 +1,4 @@
-//! Rules for the workspace's crates.
+//! Checks the rules for the workspace's crates.
 
 use std::{fs, path::Path};
 

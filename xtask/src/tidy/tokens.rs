@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, TokenTree};
 
-/// The segments of a path in a source: `crate`, `plan`, `Block`.
+/// The segments of a path in a source, such as `crate`, `plan`, `Block`.
 pub(crate) type Path = Vec<String>;
 
 /// Returns the segments of the path that these tokens begin with.

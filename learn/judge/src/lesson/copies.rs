@@ -25,7 +25,7 @@ pub(super) fn copies(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     seen.traced.iter().find_map(|block| by_lanes(block).or_else(|| alone(block)))
 }
 
-/// Copies that each lane issues on its own.
+/// Finds copies that each lane issues on its own. Returns the message and the line.
 fn by_lanes(block: &BlockTrace) -> Option<(String, u32)> {
     let mut events = block.rounds.iter().flat_map(|round| &round.events);
     let copy = events.find(|event| event.what == "async copy")?;
@@ -61,7 +61,7 @@ fn alone(block: &BlockTrace) -> Option<(String, u32)> {
     let is_alone = |end: usize| !read.iter().any(|(b, e, _)| *b < end && *e > end);
     let alone: Vec<u32> =
         read.iter().filter(|(_, end, _)| is_alone(*end)).map(|(.., line)| *line).collect();
-    // While the block adds the last stage, nothing is left to copy.
+    // While the block adds the last stage, no copies are left.
     let before = alone.len().max(1) - 1;
     (4 * before > read.len()).then(|| {
         let said = format!(

@@ -1,8 +1,8 @@
-//! cuBLAS, if the loader finds it. `asum` adds absolute values; `dot` with a vector of ones adds
-//! values.
+//! Calls cuBLAS, if the loader finds it. `asum` adds absolute values; `dot` with a vector of ones
+//! adds values.
 //!
-//! This file contains `unsafe` code: every block calls a C function in the library. The signatures
-//! are those in `cublas_v2.h`, which have not changed since CUDA 12.
+//! This file contains `unsafe` code: every `unsafe` block calls a C function in the library. The
+//! signatures are those in `cublas_v2.h`, which have not changed since CUDA 12.
 #![expect(unsafe_code, reason = "cuBLAS is called through its C functions")]
 
 use std::{

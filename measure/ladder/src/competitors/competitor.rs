@@ -48,18 +48,18 @@ impl<'d> Competitor<'d> {
         Competitor { variant, threads, device, work }
     }
 
-    /// Whether the competitor returns only once the sum is on the host, and must therefore not be
-    /// gated.
+    /// Returns whether the competitor returns only once the sum is on the host, and must therefore
+    /// not be gated.
     pub fn waits(&self) -> bool {
         matches!(&self.work, Work::Cub(cub) if cub.peer.waits)
     }
 
-    /// Whether the competitor computes a sum.
+    /// Returns whether the competitor computes a sum.
     pub fn sums(&self) -> bool {
         self.variant.role.sums()
     }
 
-    /// Whether the competitor leaves the L2 cache full of dirty lines.
+    /// Returns whether the competitor leaves the L2 cache full of dirty lines.
     pub fn writes(&self) -> bool {
         matches!(self.work, Work::Limit(limits::Prepared::Copy { .. }))
     }

@@ -1,9 +1,9 @@
-//! CUB and Thrust, called through the C ABI in `peers/cub.cu`, if `cargo x peers` has compiled that
+//! Calls CUB and Thrust through the C ABI in `peers/cub.cu`, if `cargo x peers` has compiled that
 //! file.
 //!
-//! This file contains `unsafe` code: every block calls a function whose signature is that in
-//! `peers/cub.cu`. The library reports the version of its layout, and is refused if this file does
-//! not support that version.
+//! This file contains `unsafe` code: every `unsafe` block calls a function whose signature is that
+//! in `peers/cub.cu`. The library reports the version of its layout, and is refused if this file
+//! does not support that version.
 #![expect(unsafe_code, reason = "CUB and Thrust are called through C functions")]
 
 use std::{

@@ -92,7 +92,7 @@ impl<'p> Entry<'p> {
         }
     }
 
-    /// Whether the entry supports an input of this many bytes.
+    /// Returns whether the entry supports an input of this many bytes.
     pub fn is_for(&self, bytes: u64) -> bool {
         self.up_to() == 0 || bytes <= self.up_to()
     }

@@ -1,4 +1,4 @@
-//! The crate `reduce`, measured like every other competitor.
+//! Measures the crate `reduce` like every other competitor.
 
 use std::{fmt, marker::PhantomData, rc::Rc, sync::Arc};
 

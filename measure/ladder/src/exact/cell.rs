@@ -26,7 +26,7 @@ const DRAWN: usize = 1_000_003;
 /// each sample finds its input outside L2.
 const ROTATION: u64 = 1 << 30;
 
-/// The elements of one kind of data, on the host and on the device; their number is that of the
+/// The elements of one kind of data, on the host and on the device; there are enough for the
 /// largest size.
 pub(super) struct Input<T> {
     data: Data,

@@ -31,7 +31,8 @@ struct Call {
     expected: u64,
 }
 
-/// The number of warp instructions of each kernel, for each kind of data and each size.
+/// Returns a table with the number of warp instructions of each kernel, for each kind of data and
+/// each size.
 pub(super) fn table<T: Summed>(kinds: &[Data], sizes: &[u64], seed: u64) -> Result<String> {
     let mut table: Option<Table> = None;
     for &data in kinds {
@@ -55,7 +56,8 @@ pub(super) fn table<T: Summed>(kinds: &[Data], sizes: &[u64], seed: u64) -> Resu
     Ok(table.map_or_else(String::new, |table| table.to_string()))
 }
 
-/// The plain sum, the exact sum, and the exact dot product of the slice's halves.
+/// Returns the launches for the plain sum, the exact sum, and the exact dot product of the slice's
+/// halves.
 fn calls<T: Summed>(values: &[T]) -> Result<Vec<Call>> {
     let (n, size) = (values.len() as u64, size_of::<T>() as u64);
     let shape = shape::pick(n, size).ok_or_else(|| {

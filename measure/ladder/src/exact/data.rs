@@ -30,7 +30,8 @@ pub enum Data {
     Sawtooth,
     /// Neighbours whose sum is not a float, so two 16-bit floats cannot be added in one step
     Pairs,
-    /// Between 0 and 1, with an infinity in every 997 elements, so that most threads read their elements again
+    /// Between 0 and 1, with an infinity in every 997 elements, so that most threads read their
+    /// elements again
     Infinite,
 }
 
@@ -82,7 +83,7 @@ const NEARBY: usize = 256;
 const SPREAD: i32 = 20;
 
 impl Data {
-    /// The name in every table, which is also the option's value.
+    /// Returns the name in every table, which is also the option's value.
     pub(super) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }

@@ -120,7 +120,7 @@ fn counts(options: &Options, sizes: &[u64]) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The requested kinds of data.
+/// Returns the requested kinds of data.
 fn kinds(options: &Options) -> Vec<Data> {
     if options.data.is_empty() { Data::value_variants().to_vec() } else { options.data.clone() }
 }

@@ -32,7 +32,7 @@ const ROTATION: u64 = 1 << 30;
 /// An upper bound on the number of consecutive additions in CUB's sum.
 const DEPTH: f64 = 4096.0;
 
-/// The elements on the host and on the device; their number is that of the largest size.
+/// The elements on the host and on the device; there are enough for the largest size.
 pub(super) struct Input<T> {
     values: Vec<T>,
     memory: Memory,
@@ -201,8 +201,8 @@ fn callers<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'
     ways
 }
 
-/// Measures wall times. The input is not rotated, because in most programs the elements have just been
-/// computed.
+/// Measures wall times. The input is not rotated, because most programs have just computed the
+/// elements.
 fn waited(
     cuda: &Cuda,
     ways: &[Way<'_>],

@@ -1,6 +1,6 @@
 //! Implements `ladder library`, which measures `reduce` against CUB for every type and operation
-//! that `reduce` supports. The sizes are named or drawn. Times are measured on the device and as
-//! wall time; the time to first result is measured too.
+//! that `reduce` supports. The sizes are named or drawn. Times are measured on the device, as wall
+//! time, and to first result.
 
 mod cell;
 mod drawn;

@@ -200,8 +200,8 @@ fn verify(
     Ok(())
 }
 
-/// Whether the sum of a row is right: our sum must be bit-identical, and other sums must be within
-/// the rounding error.
+/// Returns whether the sum of a row is right: our sum must be bit-identical, and other sums must be
+/// within the rounding error.
 fn right(name: &str, got: f32, expected: &Expected) -> bool {
     match name {
         "reduce" => got.to_bits() == expected.sum.to_bits(),

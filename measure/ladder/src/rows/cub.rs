@@ -1,9 +1,9 @@
-//! CUB's row sums, called through the C ABI in `peers/rows.cu`, if `cargo x peers` has compiled
-//! that file.
+//! Calls CUB's row sums through the C ABI in `peers/rows.cu`, if `cargo x peers` has compiled that
+//! file.
 //!
-//! This file contains `unsafe` code: every block calls a function whose signature is that in
-//! `peers/rows.cu`. The library reports the version of its layout, and is refused if this file does
-//! not support that version.
+//! This file contains `unsafe` code: every `unsafe` block calls a function whose signature is that
+//! in `peers/rows.cu`. The library reports the version of its layout, and is refused if this file
+//! does not support that version.
 #![expect(unsafe_code, reason = "CUB is called through C functions")]
 
 use std::{

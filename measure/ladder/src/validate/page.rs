@@ -1,4 +1,5 @@
-//! The tables of `ladder validate`: errors of each kernel, ranges, and simpler models.
+//! Formats the tables of `ladder validate`: the errors of each kernel, the ranges, and the simpler
+//! models.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -63,15 +64,15 @@ fn pairs<'p>(points: &'p [Point], sets: &[&str]) -> Vec<(&'p Point, &'p Point)> 
     edits.filter_map(|(at, point)| Some((point, base(at)?))).collect()
 }
 
-/// The file of ranges that `--predict` reads.
+/// Returns the contents of the file of ranges, which `--predict` reads.
 pub(super) fn toml([small, large, ratio]: [f64; 3]) -> String {
     format!(
         "# Written by `ladder validate`: nine in ten of the errors are smaller than these.\nsmall_us = {small:.2} # microseconds, up to 2^16 elements\nlarge = {large:.3} # relative to the time, above 2^16 elements\nratio = {ratio:.3} # relative to the ratio of two kernels, above 2^16 elements\n"
     )
 }
 
-/// For each pair of neighbouring steps: the error of the ratio of their times, at each size above
-/// [`SMALL`].
+/// Returns, for each pair of neighbouring steps, the error of the ratio of their times at each size
+/// above [`SMALL`].
 fn ratios(points: &[Point]) -> Vec<(String, Vec<(f64, u64)>)> {
     let steps = || points.iter().filter(|point| point.set == "step" && point.n > SMALL);
     let pair = |pair: &[&'static Step]| {
@@ -88,7 +89,7 @@ fn ratios(points: &[Point]) -> Vec<(String, Vec<(f64, u64)>)> {
     steps::STEPS.windows(2).map(pair).collect()
 }
 
-/// The median and the largest absolute error, and the point with the largest error.
+/// Returns the median and the largest absolute error, and the point with the largest error.
 fn summary<'p>(
     points: &[&'p Point],
     error: impl Fn(&Point) -> f64,
@@ -106,7 +107,8 @@ fn micros(value: f64) -> String {
     format!("{value:.2} µs")
 }
 
-/// The goals for the ratio of two neighbouring steps, and for times up to [`SMALL`] in microseconds.
+/// The goals for the ratio of two neighbouring steps, and, in microseconds, for times up to
+/// [`SMALL`].
 const RATIO: f64 = 0.1;
 const MICROS: f64 = 0.7;
 
@@ -146,7 +148,7 @@ fn met(points: &[Point], [median, worst]: [f64; 2]) -> String {
     format!("\n## Goals\n\n{table}")
 }
 
-/// The page with the tables of errors.
+/// Returns the page with the tables of errors.
 pub(super) fn page(
     gpu: &Gpu,
     folder: &str,

@@ -6,7 +6,7 @@ use crate::{
     table::{Table, size},
 };
 
-/// The smallest effect of the order that is listed, relative to the time.
+/// The smallest effect of the order of competitors that is listed, as a fraction of the time.
 const ORDER: f64 = 0.02;
 
 /// Lists the cells in which the order of the competitors changes a time.

@@ -145,7 +145,7 @@ fn identifier(language: Language, name: &str, after: &str, before: &str) -> &'st
     }
 }
 
-/// Whether a name is a register: `R12`, `UR4`, `P0`, `UP1`, `RZ`, `PT`, `SR_TID`.
+/// Returns whether a name is a register: `R12`, `UR4`, `P0`, `UP1`, `RZ`, `PT`, `SR_TID`.
 fn is_register(name: &str) -> bool {
     let bare = name.strip_prefix('U').unwrap_or(name);
     let tail = bare.strip_prefix(['R', 'P']).unwrap_or("-");

@@ -86,7 +86,7 @@ fn variants(step: &Step, before: Option<&str>) -> Result<Vec<Variant>> {
     Ok(all)
 }
 
-/// Whether two steps have the same launches at a size that is not a multiple of any block.
+/// Returns whether two steps have the same launches at a size that is not a multiple of any block.
 fn same_plan(a: &Step, b: &Step) -> bool {
     let plan = |step: &Step| {
         (step.plan)(&common::plan::Problem {

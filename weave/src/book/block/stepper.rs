@@ -120,7 +120,8 @@ fn words(step: &str, threads: u32, own: &[Frame], all: &Frames) -> String {
     text + "</tbody></table></div></details>\n"
 }
 
-/// Whether one row of the table describes both frames: rounds that differ only in their numbers.
+/// Returns whether one row of the table describes both frames: rounds that differ only in their
+/// numbers.
 fn alike(one: &Frame, next: &Frame) -> bool {
     let round = |frame: &Frame| frame.name.starts_with("Round ");
     round(one) && round(next) && describe(one) == describe(next)

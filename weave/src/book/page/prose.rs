@@ -54,7 +54,7 @@ pub(crate) fn measured(text: &str) -> Option<String> {
     None
 }
 
-/// Whether a hyphen joins two words, as in `L2-1`, and is therefore not a minus sign.
+/// Returns whether a hyphen joins two words, as in `L2-1`, and is therefore not a minus sign.
 fn name_before(text: &str) -> bool {
     text.trim_end_matches('-').chars().next_back().is_some_and(char::is_alphanumeric)
 }
@@ -84,8 +84,8 @@ fn unit(after: &str) -> bool {
     })
 }
 
-/// Whether a number is a factor, as in `2.4×`, `2.4 × the` and `3 times as fast`, but not in `32 ×
-/// 4` or `32 × n`.
+/// Returns whether a number is a factor, as in `2.4×`, `2.4 × the` and `3 times as fast`, but not
+/// in `32 × 4` or `32 × n`.
 fn factor(after: &str) -> bool {
     let bare = after.trim_start_matches([' ', '\u{a0}', '\n']);
     if let Some(rest) = bare.strip_prefix('×') {

@@ -152,7 +152,7 @@ fn begins(text: &str, name: &str) -> Option<usize> {
     (!text[length..].starts_with(joins)).then_some(length)
 }
 
-/// Whether a character continues a word.
+/// Returns whether a character continues a word.
 fn joins(c: char) -> bool {
     c.is_alphanumeric() || ['_', '-', '`', '’', '\''].contains(&c)
 }

@@ -5,8 +5,8 @@ use anyhow::{Result, ensure};
 
 use super::{BOOK, GENERATED, Sources, file::read};
 
-/// Whether a counter of a step is the same with both compilers, for every architecture in the
-/// table.
+/// Returns whether a counter of a step is the same with both compilers, for every architecture in
+/// the table.
 pub(crate) fn agree(sources: &Sources, step: &str, counter: &str) -> Result<bool> {
     in_table(&text(sources)?, step, counter)
 }
