@@ -1,9 +1,9 @@
 //! Implements `cargo x wasm`, which compiles the interpreter to WebAssembly, in a script that a
-//! page can load from anywhere, even from a disk.
+//! page can load from any location, even from a local file.
 //!
 //! Like PTX, the modules are committed with a stamp of their sources, so that building the book
-//! needs no second target. The modules are compressed here, because a page on a disk has no server
-//! to compress them.
+//! needs no second target. The modules are compressed here, because a page in a local file has no
+//! server to compress them.
 
 use std::{
     fs,
@@ -29,7 +29,8 @@ pub(crate) struct Module {
     sources: &'static [&'static str],
 }
 
-/// The modules for the figures, for the exercises and for timelines. Pages load the modules at the first click.
+/// The modules for the figures, for the exercises and for timelines. Pages load the modules at the
+/// first click.
 pub(crate) const MODULES: [Module; 3] = [
     Module {
         package: "page",

@@ -383,7 +383,8 @@ impl Variant {
 /// these files.
 pub(crate) fn lean(ptx: &str) -> String {
     let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
-    // The compiler numbers calls in all files of a run, so a comment would depend on the other files.
+    // The compiler numbers calls in all files of a run, so a comment would depend on the other
+    // files.
     let code = |line: &str| line.split("// callseq").next().unwrap_or_default().to_owned();
     let words = |line: &str| code(line).split_whitespace().collect::<Vec<_>>().join(" ");
     ptx.lines().filter(says).map(|line| format!("{}\n", words(line))).collect()

@@ -75,8 +75,7 @@ impl Progress {
     }
 
     /// Returns the bytes of a file in which the line of one exercise has been replaced or added.
-    /// All other lines stay the
-    /// same.
+    /// All other lines stay the same.
     fn noted(&self, old: &[u8], number: usize) -> Vec<u8> {
         if old.is_empty() {
             return self.text().into_bytes();

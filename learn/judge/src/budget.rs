@@ -88,8 +88,8 @@ fn scaled(case: &Case, cost: &Cost, most: u64, element: Element, threads: u32) -
     let wide = is(&[SHUFFLES, INSTRUCTIONS, REQUESTS, SECTORS]) || mailbox && is(&[ATOMICS]);
     let words = if wide { element.size().div_ceil(4) } else { 1 };
     let slack = if most == 0 { 0 } else { 2 + most / 16 };
-    // Clang packs and unpacks the halves of a shuffled `double` with a quarter more instructions than
-    // NVRTC does.
+    // Clang packs and unpacks the halves of a shuffled `double` with a quarter more instructions
+    // than NVRTC does.
     let packing = if is(&[INSTRUCTIONS]) && element.size() == 8 { 1.25 } else { 1.0 };
     let one = last + ((most - last) as f64 * scale).ceil() as u64 + slack;
     ((one * words) as f64 * packing) as u64

@@ -3,7 +3,7 @@
 //
 //     nvcc -std=c++17 -O3 -arch=native -I ../../../steps/v13-exact-sum/src exact_sum.cu && ./a.out
 //
-// Every sum except the plain one is compared bit by bit with a sum of integers. The times are medians, with quartiles, over
+// Every sum except the plain one is compared bit by bit with an integer sum. The times are medians, with quartiles, over
 // runs whose input is outside L2. The kernels alternate.
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 //
 // One thread in block 0 follows a chain of addresses through a gigabyte, so that each load waits for the
 // previous load, and times the chain with its SM's clock. All other blocks load vectors of 16 bytes, with
-// `flight` vectors in flight in each thread, until the chain has ended, and count the vectors. Each line of the output
+// `flight` vectors in flight in each thread, until the chain ends, and count the vectors. Each line of the output
 // has the bytes in flight per SM, the total throughput, and the chain's latency, as the median and the range
 // over nine trials.
 #include <algorithm>

@@ -283,7 +283,7 @@ int main()
     chased<1>("latency_atomic", chain, "cycles");
     chased<2>("latency_fence", chain, "cycles of a store and a fence");
 
-    // Eight blocks of eight warps run on each multiprocessor. The difference is the time of 64 additions per warp.
+    // Eight blocks of eight warps per multiprocessor; the difference is the time of 64 additions per warp.
     double additions = Sms * 64 * 64.0;
     double one = gated([&] { same<1><<<Sms * 8, 256>>>(Sink, 96); }) - gated([&] { same<1><<<Sms * 8, 256>>>(Sink, 32); });
     double all = gated([&] { same<32><<<Sms * 8, 256>>>(Sink, 96); }) - gated([&] { same<32><<<Sms * 8, 256>>>(Sink, 32); });

@@ -1,4 +1,4 @@
-// What happens if a kernel accesses shared memory out of bounds? This is a standalone program, without code from this project.
+// What does an out-of-bounds access to shared memory do? This is a standalone program, without code from this project.
 //
 //     nvcc -std=c++17 -O1 -arch=native shared_end.cu && ./a.out
 //

@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(Threads, 4) loop(const uint4* in, float* out, 
     if (threadIdx.x % 32 == 0) out[(blockIdx.x * Threads + threadIdx.x) / 32] = sum;
 }
 
-// Returns element i, a number below 1: a multiple of 2^-11 for halves or 2^-24 for floats. Sums in double are exact.
+// Returns element i, below 1: a multiple of 2^-11 for halves or 2^-24 for floats. Sums in double are exact.
 __host__ __device__ double element(size_t i, int bytes)
 {
     unsigned long long bits = (i + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;

@@ -28,8 +28,8 @@ enum Command {
     /// Measure the crate reduce against CUB: types, operations, drawn sizes, both timers, cold
     /// starts
     Library(library::Options),
-    /// Measure the exact sums and dot products of the crate reduce against its plain sum, on data of
-    /// many kinds
+    /// Measure the exact sums and dot products of the crate reduce against its plain sum, on data
+    /// of many kinds
     Exact(exact::Options),
     /// Measure the sum of each row, by the crate reduce and by CUB: rows of any length, or a map of
     /// all shapes

@@ -41,7 +41,8 @@ pub struct Taken {
     pub seconds: f64,
 }
 
-/// A GPU, in the state in which the program found it. The program changes none of the GPU's settings.
+/// A GPU, in the state in which the program found it. The program changes none of the GPU's
+/// settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gpu {

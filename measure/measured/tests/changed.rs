@@ -166,7 +166,8 @@ fn the_tick_divides_every_short_time_of_the_gpu() {
     let tick = |ns: fn(&Sample) -> u64| Parts::read().timed(ns).run().tick;
     assert_eq!(tick(|s| s.ns), 1);
     assert_eq!(tick(|s| if s.clock == Clock::Gpu { s.ns / 96 * 96 } else { s.ns | 1 }), 96);
-    // The driver reports times of a millisecond or more with too few digits for ticks to be visible.
+    // The driver reports times of a millisecond or more with too few digits for ticks to be
+    // visible.
     let long = |s: &Sample| match s.ns / 96 * 96 {
         ns if ns < 700_000 => ns,
         ns if ns < 1_000_000 => 1_000_000,

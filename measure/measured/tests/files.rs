@@ -182,7 +182,8 @@ fn impossible_figures_are_found() {
     assert!(found.iter().any(|f| f.contains("cells.csv does not")), "{found:?}");
 }
 
-/// Returns the run with an added study kernel, which supports up to 4 MiB and has times on two timers.
+/// Returns the run with an added study kernel, which supports up to 4 MiB and has times on two
+/// timers.
 fn with_a_study(up_to: u64) -> Run {
     let folder = folder();
     let mut samples = Sample::read(&folder.join("raw.csv")).unwrap();

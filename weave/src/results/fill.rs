@@ -1,4 +1,4 @@
-//! Blocks in a page that `cargo x results` writes between two markers.
+//! Fills the blocks in a page, which `cargo x results` writes between two markers.
 
 use anyhow::{Context, Result, bail};
 

@@ -1,5 +1,5 @@
 //! Implements `cargo x results`, which renders the tables and plots in the READMEs from `results/`.
-//! The output is byte for byte the same each time.
+//! The output is identical, byte for byte, in every run.
 
 mod fill;
 pub(crate) mod folders;

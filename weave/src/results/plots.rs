@@ -1,4 +1,5 @@
-//! The plot of the drawn sizes, as SVG in the page's colours: text and axes are `currentColor`.
+//! Draws the plot of the drawn sizes, as SVG in the page's colours. Text and axes are
+//! `currentColor`.
 
 use anyhow::{Result, anyhow};
 use measured::{library::Series, stats::Summary};

@@ -54,8 +54,8 @@ pub struct Options {
     #[arg(long, hide = true)]
     pub alone: bool,
 
-    /// The folder of a run, to which library.csv.gz (or first.csv) is written
-    /// [default: none, only the table]
+    /// The folder of a run, to which library.csv.gz (or first.csv) is written [default: none, only
+    /// the table]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 

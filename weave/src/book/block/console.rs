@@ -1,4 +1,4 @@
-//! Consoles, which show commands with their recorded output.
+//! Shows consoles, which contain commands with their recorded output.
 
 use std::fs;
 

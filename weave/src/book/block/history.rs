@@ -1,4 +1,4 @@
-//! Published tables, with times for the same steps on GPUs from a span of eighteen years.
+//! Shows published tables, with times for the same steps on GPUs from a span of eighteen years.
 
 use anyhow::{Context, Result, anyhow, bail};
 use measured::history::Published;
@@ -9,7 +9,8 @@ use crate::book::source::{
     quantity::{Quantity, Unit, gigabytes, power},
 };
 
-/// Finds a table by the slug of its GPU, or by a part of that slug: `g80`, `geforce-8800-gtx`.
+/// Finds a table by the slug of its GPU, or by a part of that slug, such as `g80` or
+/// `geforce-8800-gtx`.
 fn table<'s>(sources: &'s Sources, name: &str) -> Result<&'s Published> {
     let history = sources.history.as_ref().context("there is no results/ladder/history.toml")?;
     history.table.iter().find(|table| slug(&table.gpu).contains(&slug(name))).ok_or_else(|| {

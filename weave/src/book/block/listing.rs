@@ -1,4 +1,4 @@
-//! Listings of kernels, drivers, diffs, PTX, machine code and included files.
+//! Shows listings of kernels, drivers, diffs, PTX, machine code and included files.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Plots as inline SVG, in the page's colours.
+//! Draws plots as inline SVG, in the page's colours.
 
 use std::fmt::Write as _;
 

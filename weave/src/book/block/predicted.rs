@@ -1,5 +1,6 @@
-//! Implements `{{predicted TABLE on=GPU}}` and `{{plot predicted on=GPU}}`, which show how predicted
-//! times differ from measured ones. `ladder validate` writes the data to `results/predictions/`.
+//! Implements `{{predicted TABLE on=GPU}}` and `{{plot predicted on=GPU}}`, which show how
+//! predicted times differ from measured ones. `ladder validate` writes the data to
+//! `results/predictions/`.
 
 use std::fmt::Write as _;
 
@@ -46,7 +47,7 @@ pub(crate) fn html(sources: &Sources, name: &str, on: &str) -> Result<String> {
     Ok(table::table(&format!("{}: {}", escape(title), heading.to_lowercase()), &head, &rows))
 }
 
-/// The head and the rows of the first Markdown table below a heading.
+/// Returns the head and the rows of the first Markdown table below a heading.
 fn rows(page: &str, heading: &str) -> Result<(Vec<String>, Vec<Vec<String>>)> {
     let (_, below) = page
         .split_once(&format!("## {heading}\n"))
@@ -97,11 +98,11 @@ fn points(csv: &str) -> Result<Vec<Point>> {
 /// The ends of both axes, in microseconds.
 const ENDS: [f64; 2] = [2.0, 60_000.0];
 
-/// The number of kernels that are named: those with the largest errors.
+/// The number of kernels whose points are labelled, which are those with the largest errors.
 const NAMED: usize = 4;
 
-/// Returns the indices of the points that are named, one for each kernel. The points are sorted by
-/// error, with the largest first.
+/// Returns the indices of the points that are labelled, one for each kernel. The points are sorted
+/// by error, with the largest first.
 fn worst(points: &[Point]) -> Vec<usize> {
     let kernel = |point: &Point| point.name.split(',').next().unwrap_or_default().to_owned();
     let mut seen = Vec::new();

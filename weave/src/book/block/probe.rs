@@ -36,7 +36,7 @@ impl Probe {
     }
 }
 
-/// The folders of probes, from the oldest to the newest.
+/// Returns the folders of probes, from the oldest to the newest.
 fn folders(sources: &Sources) -> Result<Vec<PathBuf>> {
     let probes = sources.root.join("results/probes");
     let entries = fs::read_dir(&probes).with_context(|| probes.display().to_string())?;

@@ -1,5 +1,5 @@
-//! A run with `--counters` or `--profile`: its output on a GPU, its profile next to nvprof's, and a
-//! picture of its trace. Everything comes from the newest folder in `results/cupti/`.
+//! Shows a run with `--counters` or `--profile`: its output on a GPU, its profile next to nvprof's,
+//! and a picture of its trace. All data come from the newest folder in `results/cupti/`.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 

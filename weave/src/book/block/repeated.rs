@@ -1,5 +1,5 @@
-//! Statistics over several runs of one program: the fastest step, the reproducibility of ratios,
-//! and the results for each timer.
+//! Shows statistics over several runs of one program: the fastest step, the reproducibility of
+//! ratios, and the results for each timer.
 
 use anyhow::{Context, Result, ensure};
 use measured::{

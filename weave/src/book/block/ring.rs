@@ -1,8 +1,8 @@
 //! Implements `{{ring STEP}}`, which shows the stages of a ring in shared memory, copy by copy.
 //!
-//! While the book is built, the interpreter runs one block of the kernel, on the
-//! first chunk of a long input, so that the ring is used more than once. The figure shows the order
-//! of events, not time.
+//! While the book is built, the interpreter runs one block of the kernel, on the first chunk of a
+//! long input, so that the ring is used more than once. The figure shows the order of events, not
+//! time.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 

@@ -174,7 +174,7 @@ fn picture(step: &str, frame: &Frame, threads: u32) -> String {
     svg + "</svg>"
 }
 
-/// Returns the active lanes, and which of them wait for a bank.
+/// Returns the mask of the active lanes, and the mask of those that wait for a bank.
 fn masks(ops: &[frame::Op]) -> (u32, u32) {
     ops.iter().fold((0, 0), |(mask, waits), op| {
         (mask | op.mask, if op.conflicts > 0 { waits | op.mask } else { waits })

@@ -1,4 +1,4 @@
-//! Tables made from the sources: times, ledgers, opcodes and the ladder.
+//! Makes tables from the sources: times, ledgers, opcodes and the ladder.
 
 use anyhow::{Context, Result, ensure};
 use measured::Role;

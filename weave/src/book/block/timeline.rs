@@ -120,7 +120,7 @@ fn picture(name: &str, film: &Filmed) -> String {
         escape(&format!("{name}. {}", film.words)),
         escape(name),
     );
-    // One path for each state: rows of equal colour are as thick as a lane.
+    // Each state has one path, whose strokes are as thick as a lane.
     for state in 0..predict::State::COUNT as u32 {
         let mut path = String::new();
         for row in 0..rows {
@@ -172,7 +172,7 @@ fn picture(name: &str, film: &Filmed) -> String {
     svg
 }
 
-/// For each column, the state that a lane has for the longest time.
+/// Returns, for each column, the state that a lane has for the longest time.
 fn lane_of(states: &[u32], cycles: u32, each: u32) -> Vec<u32> {
     let mut times = vec![[0u32; 16]; (cycles / each) as usize];
     let mut from = 0;
@@ -190,7 +190,7 @@ fn lane_of(states: &[u32], cycles: u32, each: u32) -> Vec<u32> {
     times.iter().map(longest).collect()
 }
 
-/// For each column, the KiB in flight, and the fraction of the bus that is used.
+/// Returns, for each column, the KiB in flight and the fraction of the bus that is used.
 fn in_flight(film: &Filmed, columns: usize) -> (Vec<f64>, Vec<f64>) {
     let each = f64::from(film.cycles) / columns as f64;
     let (mut kib, mut used) = (vec![0.0; columns], vec![0.0; columns]);

@@ -76,7 +76,7 @@ fn fence(text: &str) -> Option<(Part<'_>, usize)> {
 /// Parses the part that begins at this byte in the middle of a line, and returns its length.
 fn inline(text: &str, at: usize) -> Option<(Part<'_>, usize)> {
     let rest = &text[at..];
-    // An inline part ends no later than its paragraph.
+    // An inline part does not extend beyond its paragraph.
     let paragraph = &rest[..rest.find("\n\n").unwrap_or(rest.len())];
     let escaped = at > 0 && text.as_bytes()[at - 1] == b'\\';
     match rest.as_bytes()[0] {

@@ -73,7 +73,7 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let server = server.clone();
-                // A browser that closes the connection does not read the error.
+                // An error is ignored, because a browser that closes the connection cannot read it.
                 thread::spawn(move || server.serve(&stream));
             }
         });

@@ -1,4 +1,4 @@
-//! Hardware counters, and figures derived from them.
+//! Provides hardware counters, and figures derived from them.
 
 use anyhow::{Context, Result};
 use measured::counters::Count;

@@ -1,4 +1,4 @@
-//! Times, bandwidths and ratios from the runs on GPUs.
+//! Provides times, bandwidths and ratios from the runs on GPUs.
 
 use anyhow::{Context, Result, anyhow};
 use measured::{
