@@ -1,6 +1,11 @@
 //! A parallel map on scoped threads.
 
-use std::{num::NonZero, panic, sync::Mutex, thread};
+use std::{
+    num::NonZero,
+    panic,
+    sync::{Mutex, OnceLock},
+    thread,
+};
 
 /// Calls `work` for each item on at most `threads` threads (0 for one per core), and returns the
 /// results in the order of the items. Each thread passes its own state, made by `init`, to `work`.
@@ -14,8 +19,10 @@ pub fn map<T: Send, S, R: Send>(
     init: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize, T) -> R + Sync,
 ) -> Vec<R> {
+    // The number of cores is read from several files, so it is read once.
+    static CORES: OnceLock<usize> = OnceLock::new();
     let cores = || thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = if threads > 0 { threads } else { cores() };
+    let threads = if threads > 0 { threads } else { *CORES.get_or_init(cores) };
     let threads = if cfg!(target_family = "wasm") { 1 } else { threads.min(items.len()) };
     let queue = Mutex::new(items.into_iter().enumerate());
     let take = || queue.lock().expect("no thread panics while it holds the lock").next();
