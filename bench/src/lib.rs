@@ -22,7 +22,8 @@ pub fn main(step: &'static Step) {
     ways(&[step]);
 }
 
-/// Benchmarks the steps in a study. `cargo bench -p row-sum -- NAME` runs the benchmarks whose names contain NAME.
+/// Benchmarks the steps in a study. `cargo bench -p row-sum -- NAME` runs the benchmarks whose
+/// names contain NAME.
 pub fn ways(ways: &[&Step]) {
     let mut criterion = Criterion::default().configure_from_args();
     let benched = open().and_then(|device| {

@@ -1,4 +1,4 @@
-//! A compiler of either kind.
+//! The compilers NVRTC and clang behind one type.
 
 use std::{
     env::{self, consts},

@@ -1,5 +1,5 @@
-//! Random bits by index. The generator has no state, so any part of a sequence can be computed
-//! directly.
+//! Pseudorandom bits, computed from their index. The generator has no state, so any part of a
+//! sequence can be computed directly.
 
 /// Returns pseudorandom bits: the output of SplitMix64 at this index in its sequence.
 ///

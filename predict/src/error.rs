@@ -1,6 +1,6 @@
 //! Reasons why there is no prediction.
 
-/// Why there is no prediction.
+/// The reason why there is no prediction.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The GPU has no table.
@@ -21,7 +21,7 @@ pub enum Error {
         /// The reason.
         why: String,
     },
-    /// The kernel is for a newer GPU.
+    /// The kernel requires a newer GPU.
     #[error("{kernel} needs compute capability {}.{}, but {gpu} has {}.{}", needs / 10, needs % 10, has / 10, has % 10)]
     Newer {
         /// The kernel.

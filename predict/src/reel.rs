@@ -118,7 +118,7 @@ impl Reel {
         now >= self.until
     }
 
-    /// A warp starts. Returns the warp's slot, which is the first empty one.
+    /// Records the start of a warp. Returns the warp's slot, which is the first empty one.
     pub(crate) fn enter(&mut self, scheduler: usize, block: usize, warp: usize, now: f64) -> usize {
         let lanes = &mut self.lanes[scheduler];
         let is_empty = |lane: &Lane| lane.states.last().is_none_or(|s| s.state == State::Empty);

@@ -14,7 +14,7 @@ use crate::{
 pub struct Work<'w> {
     /// The code of the kernel.
     pub code: &'w Code,
-    /// The instructions of the warps of each block.
+    /// For each block, the instructions of each of its warps.
     pub blocks: Vec<&'w [Vec<Op>]>,
     /// The number of blocks that are resident at the same time.
     pub resident: usize,
@@ -68,7 +68,7 @@ struct Resident {
     copies: Vec<(u32, f64)>,
 }
 
-/// L2 and DRAM, from the viewpoint of this multiprocessor.
+/// L2 and DRAM, as one multiprocessor uses them.
 struct Memory<'g> {
     gpu: &'g Gpu,
     busy: f64,
@@ -83,13 +83,14 @@ struct Memory<'g> {
     last: f64,
     first: bool,
     counted: bool,
-    /// The cycles in which the last load occupied the bus, from the multiprocessor's viewpoint.
+    /// The cycles in which the bus transfer of the last load began and ended, as computed for this
+    /// multiprocessor.
     bus: [f64; 2],
     /// The cycle in which the values of the last load are ready.
     done: f64,
 }
 
-/// The bytes that an operation loads from memory.
+/// Returns the number of bytes that an operation loads from memory.
 fn loads(op: &Op) -> Option<f64> {
     match op.what {
         What::Load { sectors, far: true } => Some(32.0 * f64::from(sectors)),
@@ -155,12 +156,12 @@ impl Memory<'_> {
     }
 }
 
-/// Runs the blocks.
+/// Simulates the blocks without recording.
 pub fn run(gpu: &Gpu, work: &Work<'_>) -> Ran {
     simulate(gpu, work, None)
 }
 
-/// Runs the blocks, and records each cycle if there is a reel, until the reel ends.
+/// Simulates the blocks. If there is a reel, records each cycle until the end of the reel.
 pub(crate) fn simulate(gpu: &Gpu, work: &Work<'_>, mut reel: Option<&mut Reel>) -> Ran {
     let busy = f64::from(work.busy.max(1));
     let rate = (gpu.dram / busy).min(gpu.sm_bytes[1]);

@@ -25,13 +25,13 @@ pub struct Op {
 /// The effect of an instruction, apart from its register operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Nothing.
+    /// No further effect.
     Plain,
     /// A branch that ptxas replaces with predication. If no lane of the warp executes the body, its
     /// machine instructions issue without effect; the two fields are the number of these
     /// instructions, and the number of those that use the shared memory unit.
     Skipped([u16; 2]),
-    /// A shared memory access, with its number of passes.
+    /// A shared memory access, with its number of passes over the banks.
     Shared(u16),
     /// A load.
     Load {
@@ -76,8 +76,8 @@ pub struct Blocks {
     pub shared: u32,
     /// The maximum number of registers per thread, if the kernel limits it.
     pub most_registers: Option<u32>,
-    /// For each recorded block, the number of atomic operations on global memory, over all of its
-    /// lanes. Atomic operations on one address wait for each other.
+    /// For each recorded block, the number of atomic operations on global memory in all of its
+    /// lanes. Atomic operations on one address are serialized.
     pub atomics: Vec<u64>,
 }
 
@@ -118,8 +118,8 @@ fn loads_first(insts: &[Inst], block: &mut [Op]) {
             needed.extend(&inst.reads);
         }
     }
-    // If an instruction would move ahead of one that needs an older value of its result, nothing
-    // moves.
+    // If an instruction would move ahead of one that reads or writes the same result register, the
+    // block stays unchanged.
     let mut late: Vec<u16> = Vec::new();
     for (op, early) in block.iter().zip(&early) {
         let inst = &insts[op.pc as usize];
