@@ -31,7 +31,7 @@ pub struct Arch {
     pub shared_per_sm: u32,
     /// Registers per thread.
     pub registers_per_thread: u32,
-    /// Registers per block, and per multiprocessor.
+    /// Registers per block, which is also the number per multiprocessor.
     pub registers_per_block: u32,
     /// Number of blocks in the largest cluster; 1 if clusters are not supported.
     pub cluster: u32,

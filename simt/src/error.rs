@@ -1,4 +1,4 @@
-//! All errors. Each error's message is one sentence, which names both sides of the mismatch.
+//! All errors. The message of each error is one sentence, which names both sides of the mismatch.
 
 use std::fmt;
 
@@ -22,8 +22,8 @@ pub enum Error {
     /// The launch does not fit the kernel or the device.
     #[error("{0}")]
     Launch(String),
-    /// A copy, fill or free by the host that is not in a live allocation, or that extends beyond
-    /// its end.
+    /// A copy, fill or free by the host at an address that is in no live allocation, or beyond the
+    /// end of the allocation.
     #[error("{0}")]
     Memory(String),
     /// The kernel's behaviour is undefined.
@@ -108,16 +108,17 @@ pub struct Trap {
     pub line: u32,
     /// Line of the PTX.
     pub ptx_line: u32,
-    /// Names the line: of the source, of a file that it includes, or of the PTX.
+    /// A description of the line, which is a line of the source, of a file that the source
+    /// includes, or of the PTX.
     pub at: String,
     /// The instruction.
     pub text: String,
-    /// Details (such as elements, sizes and the places where threads wait), and the cure.
+    /// Details (such as elements, sizes and the places where threads wait), and the remedy.
     pub detail: String,
 }
 
 impl Trap {
-    /// Describes the fault, its line, its thread and the cure, but not the exact place.
+    /// Describes the fault, its line, its thread and the remedy, but not the exact place.
     pub fn sentence(&self) -> String {
         let who = place::thread(self.thread);
         let which = if self.blocks > 1 {

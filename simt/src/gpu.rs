@@ -159,7 +159,7 @@ impl Gpu {
         self.modules.remove(&module.id).map_or(Ok(()), |base| self.free(base))
     }
 
-    /// The progress of the running launch, which other threads may read.
+    /// Returns the progress of the running launch, which other threads may read.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }

@@ -10,21 +10,21 @@ use crate::arch::Arch;
 /// One kernel argument, by value. A pointer is the `u64` that `Gpu::alloc` returned.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arg {
-    /// 8 bits.
+    /// An unsigned 8-bit integer.
     U8(u8),
-    /// 16 bits.
+    /// An unsigned 16-bit integer.
     U16(u16),
-    /// 32 bits, unsigned.
+    /// An unsigned 32-bit integer.
     U32(u32),
-    /// 32 bits, signed.
+    /// A signed 32-bit integer.
     I32(i32),
     /// An unsigned 64-bit integer, or a device pointer.
     U64(u64),
-    /// 64 bits, signed.
+    /// A signed 64-bit integer.
     I64(i64),
-    /// Single precision.
+    /// A single-precision float.
     F32(f32),
-    /// Double precision.
+    /// A double-precision float.
     F64(f64),
     /// A structure passed by value.
     Bytes(Vec<u8>),
@@ -47,7 +47,7 @@ impl Arg {
     }
 }
 
-/// A launch, as plain data. Write the launch as a literal.
+/// The description of a launch. All fields are public, so you write a launch as a literal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch<'a> {
     /// Name of the entry in the module.
@@ -71,7 +71,7 @@ pub enum Schedule {
     /// schedule.
     #[default]
     Converged,
-    /// Of the lanes that can run, those with the lowest program counter run first.
+    /// The lanes with the lowest program counter run first, if they can run.
     MinPc,
     /// Lanes, warps and blocks run ahead of each other at random, but not beyond the next `.sync`.
     /// The number is the seed.

@@ -12,7 +12,8 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Names an element of `width` bytes at an address; `buffer` is the buffer of a global address.
+    /// Names an element of `width` bytes at an address. `buffer` is the allocation that contains a
+    /// global address.
     pub(crate) fn name(
         &self,
         space: Space,

@@ -50,7 +50,7 @@ impl<'a> Mods<'a> {
         self.parts.first().copied()
     }
 
-    /// Removes and returns the rounding of a float result; the default is to nearest.
+    /// Removes and returns the rounding mode of a float result; the default is round-to-nearest.
     pub(super) fn round(&mut self) -> Rounding {
         self.find(|p| {
             Some(match p {

@@ -29,8 +29,8 @@ struct Scope<'a> {
     labels: usize,
 }
 
-/// Limit on the registers of each width. Real PTX uses fewer registers, and a warp's planes still
-/// fit in memory.
+/// Limit on the registers of each width. Real PTX uses fewer registers, and with this limit, the
+/// registers of a warp fit in memory.
 const MOST: u32 = 1 << 14;
 /// Limits in bytes on static shared memory and on a thread's local memory; no device allows this
 /// much memory.

@@ -186,8 +186,8 @@ impl Team<'_> {
         }
     }
 
-    /// Whether a lane stores the same bytes as another lane, or the bytes that memory already
-    /// holds.
+    /// Returns whether a lane stores the same bytes as another lane, or the bytes that memory
+    /// already holds.
     #[cold]
     fn stores_same(
         &self,
@@ -327,6 +327,6 @@ pub(super) fn report<O: Observer>(
     );
 }
 
-/// A load writes nothing.
+/// The effect of a load, which writes nothing.
 pub(super) const NOTHING: Wrote<'static> =
     Wrote { lanes: 0, stored: Stored::Unknown, found: Stored::Unknown, same: Same(None) };

@@ -1,5 +1,5 @@
 //! Copies that the hardware performs asynchronously. Copies are checked and reported when they are
-//! issued, and `pending` decides when their bytes move.
+//! issued; the module `pending` decides when their bytes move.
 
 use super::copies::{Engine, From, Pending};
 use super::env::Fault;

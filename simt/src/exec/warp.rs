@@ -1,4 +1,4 @@
-//! A warp, with its registers, and the program counters of its lanes.
+//! A warp, with its registers and the program counters of its lanes.
 
 use crate::alu::fast::{Doubles, Words};
 use crate::flow::{Reg, read};
@@ -10,18 +10,18 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The mask of all lanes.
 pub(super) const FULL: u32 = u32::MAX;
 
-/// The state of lanes: ready, or the reason why they wait.
+/// The state of lanes, which are ready or wait for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// They can run.
+    /// The lanes can run.
     Ready,
-    /// Waiting at a `.sync` for the other members.
+    /// The lanes wait at a `.sync` for the other members.
     Sync { members: u32 },
-    /// Waiting at a block barrier.
+    /// The lanes wait at a block barrier.
     Bar { id: u8 },
-    /// Waiting at a cluster barrier.
+    /// The lanes wait at a cluster barrier.
     Cluster,
-    /// Waiting at an `mbarrier` for the end of a phase.
+    /// The lanes wait at an `mbarrier` for the end of a phase.
     Mbarrier { addr: u32, phase: u64 },
 }
 
@@ -234,8 +234,8 @@ impl Warp {
         }
     }
 
-    /// Opens a convergence barrier if all its remaining lanes have arrived. The lanes continue as
-    /// one split.
+    /// Completes a convergence barrier if all its remaining lanes have arrived. The lanes continue
+    /// as one split.
     pub(super) fn open_if_complete(&mut self, i: u32) -> Option<Split> {
         let conv = self.convs[i as usize];
         if conv.members != conv.arrived {

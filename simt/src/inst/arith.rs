@@ -23,7 +23,7 @@ pub(crate) enum Half {
     Wide,
 }
 
-/// Comparisons; the `u` variants also hold if an operand is NaN.
+/// Comparisons. The variants whose names end in `u` also hold if an operand is NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cmp {
     Eq,

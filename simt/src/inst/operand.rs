@@ -1,4 +1,4 @@
-//! Registers, constants, special registers.
+//! Operands, which are registers, constants and special registers.
 
 /// A destination register: an index into the planes of its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,6 @@ pub(crate) enum Special {
     ReservedBegin,
     ReservedEnd,
     ReservedCap,
-    /// The address of a module variable: an offset in bytes from the first module variable.
+    /// The address of a module variable, as an offset in bytes from the first module variable.
     Module(u64),
 }

@@ -48,12 +48,12 @@ struct Written {
 }
 
 impl Memory {
-    /// An observer without findings.
+    /// Creates an observer without findings.
     pub fn new() -> Memory {
         Memory::default()
     }
 
-    /// The findings, in the order of detection.
+    /// Returns the findings, in the order of detection.
     pub fn findings(&self) -> &[Finding] {
         self.found.findings()
     }
@@ -215,8 +215,8 @@ impl Memory {
         }
     }
 
-    /// Records the uninitialized bytes that a lane's load only copies: the copy passes them on, and
-    /// nothing is reported. Returns the first byte that is used in another way.
+    /// Records the uninitialized bytes that a lane's load only copies. They are not reported,
+    /// because a copy does not use them. Returns the first byte that is used in another way.
     #[cold]
     fn carry(&mut self, lane: u32, parts: Parts) -> Option<u64> {
         if parts.copied != 0 {

@@ -118,7 +118,7 @@ pub(crate) fn fma64(a: f64, b: f64, c: f64, mode: Rounding) -> f64 {
     let q = (z.negative, u128::from(z.mantissa) << 73, z.exponent - 73);
     let top = |v: (bool, u128, i32)| 127 - v.1.leading_zeros() as i32 + v.2;
     let (big, small) = if top(p) >= top(q) { (p, q) } else { (q, p) };
-    // Shifts the smaller number to the exponent of the larger one. If nonzero bits are shifted out,
+    // Shift the smaller number to the exponent of the larger one. If nonzero bits are shifted out,
     // the last bit is set.
     let (by, shifted) = (big.2 - small.2, small.1);
     let (low, by) = match by {

@@ -62,7 +62,8 @@ pub struct Races {
     /// Accesses to memory that `ld.global.nc` reads, if the kernel has such loads.
     readonly: Readonly,
     reads_only: bool,
-    /// Writes of threads that the copy engine does not see yet, if the kernel uses the engine.
+    /// Writes of threads that are not yet visible to the copy engine, if the kernel uses the
+    /// engine.
     unfenced: Unfenced,
     engine: bool,
     /// Number of writes and synchronizations in the launch, from 1.
@@ -70,12 +71,12 @@ pub struct Races {
 }
 
 impl Races {
-    /// An observer without findings.
+    /// Creates an observer without findings.
     pub fn new() -> Races {
         Races::default()
     }
 
-    /// The findings, in the order of detection.
+    /// Returns the findings, in the order of detection.
     pub fn findings(&self) -> &[Finding] {
         self.reports.found.findings()
     }
@@ -286,7 +287,8 @@ impl Kind {
     const READ: Kind = Kind { reads: true, writes: false };
     const WRITE: Kind = Kind { reads: false, writes: true };
 
-    /// An atomic counts only as a write: every race of its read is also a race of its write.
+    /// An atomic counts only as a write, because every race of its read is also a race of its
+    /// write.
     fn of(access: &Access<'_>, lane: u32) -> Kind {
         if access.wrote >> lane & 1 == 1 { Kind::WRITE } else { Kind::READ }
     }

@@ -44,8 +44,8 @@ impl Races {
         }
     }
 
-    /// Handles a barrier that opens. All participants are now ordered after the accesses that any
-    /// of them was ordered after.
+    /// Handles the completion of a barrier. All participants are now ordered after the accesses
+    /// that any of them was ordered after.
     pub(super) fn completed(&mut self, complete: &Complete<'_>) {
         self.changes += 1;
         let place = self.place(&complete.block);
