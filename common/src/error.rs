@@ -110,7 +110,7 @@ pub enum Error {
     /// None of several steps can run.
     #[error("none of these steps runs here: {}", .0.join("; "))]
     NoneRuns(Vec<String>),
-    /// A file that is truncated, edited, or not PTX.
+    /// A file is truncated, edited, or not PTX.
     #[error("{file} cannot be loaded as PTX: {reason}")]
     BadPtx {
         /// The name of the file.
@@ -251,7 +251,8 @@ const REMEDY: &str = if cfg!(target_os = "macos") {
 };
 
 impl Error {
-    /// Marks an error that occurred in a second run, which starts with the memory that the first run left.
+    /// Marks an error that occurred in a second run, which starts with the memory that the first
+    /// run left.
     pub(crate) fn in_second_run(self) -> Error {
         self.with("in a second run, so the first run leaves state that affects the second")
     }

@@ -1,4 +1,4 @@
-//! The interpreter as a device: it runs the same PTX on the CPU, and counts operations.
+//! The interpreter as a device. It runs the same PTX on the CPU, and counts operations.
 
 use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 
@@ -312,7 +312,7 @@ impl Interpreter {
         watched.4.1.map_or(Vec::new(), |state| state.findings().to_vec())
     }
 
-    /// Gives the variables of a program their initial values.
+    /// Resets the variables of a program to their initial values.
     pub fn renew(&self, program: &Program) -> Result<()> {
         let renewed = self.gpu.borrow_mut().unload(&program.module);
         renewed.map_err(stopped("unloading a module"))

@@ -1,4 +1,4 @@
-//! A problem: the number and type of elements, the block size and the device.
+//! A problem, which consists of the number and type of elements, the block size, and the device.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use numbers::Element;
 use super::chip::Chip;
 use crate::{Error, Result};
 
-/// A problem, for which a step makes a plan.
+/// A problem, which is the input to a step's plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The number of elements.
@@ -54,7 +54,7 @@ impl Block {
         self.0
     }
 
-    /// Returns the number of rounds that halve the block down to one thread.
+    /// Returns the number of rounds that reduce the block to one thread by repeated halving.
     pub fn rounds(self) -> u32 {
         self.0.ilog2()
     }

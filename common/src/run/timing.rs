@@ -1,4 +1,4 @@
-//! Measured times: every sample, and their statistics.
+//! Measured times: all samples, and their statistics.
 
 /// The times of one sum, over several samples.
 #[derive(Clone, Debug, PartialEq)]

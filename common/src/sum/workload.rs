@@ -16,8 +16,8 @@ use crate::{
     device::{Address, Device, Memory, host},
 };
 
-/// The total size, in bytes, of the copies of the input that timing rotates through. This size is
-/// so large that each sample finds its input outside L2, which has 60 MB on an H200.
+/// The total size, in bytes, of the copies of the input that timing rotates through. It is so large
+/// that the input of each sample is outside L2, which has 60 MB on an H200.
 const ROTATION: u64 = 1 << 30;
 
 /// An input that is ready for any number of steps.
@@ -40,8 +40,8 @@ pub struct Workload<T> {
     exact_chunks: OnceCell<Vec<Reference>>,
 }
 
-/// A simulated fault in a kernel: at one index, the device holds a different number from the host. Tests
-/// check that the verdict detects the fault.
+/// A simulated fault in a kernel. At one index, the number on the device differs from the number on
+/// the host. Tests check that the verdict detects the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slip {
     /// The index of the element.
@@ -133,7 +133,7 @@ impl<T: Scalar> Workload<T> {
         Ok(())
     }
 
-    /// Returns the total size of all copies in bytes; cold samples rotate through them.
+    /// Returns the total size of all copies in bytes. Cold samples rotate through the copies.
     pub fn pool(&self) -> u64 {
         self.stride * self.copies
     }

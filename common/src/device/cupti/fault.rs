@@ -22,7 +22,7 @@ pub enum Fault {
         /// The loader's message.
         reason: String,
     },
-    /// A library that CUPTI needs for counting is not in the same folder.
+    /// A library that CUPTI needs to count events is not in the same folder.
     #[error(
         "{library} lacks its companion {missing}, which it needs to count: `cargo x cupti` installs all three from PyPI (13 MB, into .venv)"
     )]
@@ -32,7 +32,7 @@ pub enum Fault {
         /// The missing file.
         missing: &'static str,
     },
-    /// The library is too old: it lacks a function that this program calls.
+    /// The library is too old, because it lacks a function that this program calls.
     #[error(
         "{library} lacks `{symbol}`, which CUDA 12.6 introduced: `cargo x cupti` installs a newer one from PyPI (13 MB, into .venv)"
     )]

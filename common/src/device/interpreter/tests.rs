@@ -108,8 +108,7 @@ fn checks_are_parsed_by_their_names() {
     assert!(said.contains("`all` is not a check: use races, memory, sync or none"), "{said}");
 }
 
-/// For our own PTX, the error names the interpreter as the cause; for PTX from a file, it names the
-/// file.
+/// The error blames the interpreter for PTX of this workspace, and the file for PTX from a file.
 #[test]
 fn broken_ptx_is_blamed_on_the_right_place() {
     let simt = Interpreter::new(&Settings::default());
