@@ -144,7 +144,8 @@ impl Gpu {
         let each = (most - least) / 31.0;
         let per_us = |gb: f64| gb * 1000.0 / mhz;
         let dram = per_us(get("dram_gb_per_s")?);
-        // Tables that were made before `probe.cu` printed the limits are from GPUs of capability 9.0.
+        // Tables that were made before `probe.cu` printed the limits are from GPUs of capability
+        // 9.0.
         let limit = |key: &str, other: u32| table.number_or(key, other.into()).map(|n| n as u32);
         let capability = limit("capability", 90)?;
         Ok(Gpu {

@@ -82,8 +82,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Moves loads to the front of their basic blocks, with the instructions that they depend on, as
-    /// ptxas does.
+    /// Moves loads, with the instructions that they depend on, to the front of their basic blocks,
+    /// as ptxas does.
     fn schedule(&mut self) {
         let insts = &self.code.insts;
         for ops in self.blocks.iter_mut().flat_map(|(_, warps)| warps) {
