@@ -39,7 +39,7 @@ fn read(file: &Path, kernel: &str) -> Option<Text> {
     Some(Text { name, element, arch, module })
 }
 
-/// Runs a case for each file and schedule; there must be no findings.
+/// Runs a case for each file and schedule, and checks that there are no findings.
 fn each(kernel: &str, mut case: impl FnMut(&Text, &mut Device)) {
     for text in corpus(kernel) {
         for schedule in [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(3)] {

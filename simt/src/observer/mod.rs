@@ -241,7 +241,7 @@ pub struct Arrive {
 /// Members of a warp barrier that are not at the reported instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parted {
-    /// Lanes that the mask names.
+    /// Lanes that the barrier's mask names.
     pub members: u32,
     /// Lanes of `members` that reached another barrier; the rest have exited.
     pub elsewhere: u32,
@@ -283,7 +283,7 @@ pub enum Collective {
 /// An operation on an `mbarrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MbarrierOp {
-    /// An initialization that requires this many arrivals per phase.
+    /// An initialization with this number of arrivals per phase.
     Init(u32),
     /// An invalidation.
     Invalidate,

@@ -1,4 +1,4 @@
-// Each half of a warp synchronizes separately; a distance of `n` lanes stays within the half or crosses to the other half.
+// Each half of a warp synchronizes separately; a shuffle by `n` lanes stays in the half or leaves it.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[32];

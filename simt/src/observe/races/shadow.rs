@@ -402,7 +402,7 @@ impl Global {
     }
 
     pub(super) fn cell(&mut self, word: u64) -> (&mut Cell, &mut Spill) {
-        self.line(word); // This call makes the page of the word the last one used.
+        self.line(word); // Sets `self.last` to the page of the word.
         let Global { pages, last, spill, .. } = self;
         let line = &mut pages[last.1].lines[word as usize / LINE % PAGE];
         (&mut line.cells()[word as usize % LINE], spill)
