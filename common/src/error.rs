@@ -25,7 +25,7 @@ pub enum Error {
     /// A wrong kernel has no predicted time.
     #[error("{step} is wrong on {n} elements, so it has no predicted time: {fault}")]
     Unpredicted {
-        /// The step.
+        /// The name of the step.
         step: String,
         /// The number of elements.
         n: u64,
@@ -42,7 +42,7 @@ pub enum Error {
         "this needs a GPU, but the device is the interpreter: use `--device cuda` on a machine with a GPU"
     )]
     Interpreter,
-    /// The requested ordinal is beyond that of the last GPU.
+    /// The requested ordinal is larger than that of the last GPU.
     #[error("`cuda:{asked}` does not exist: the last of {count} GPU(s) here is `cuda:{last}`", last = count - 1)]
     NoSuchGpu {
         /// The ordinal that was given on the command line.
@@ -115,7 +115,7 @@ pub enum Error {
     BadPtx {
         /// The name of the file.
         file: String,
-        /// The reason.
+        /// The reason why the file cannot be loaded.
         reason: String,
     },
     /// The PTX lacks the kernel that the plan launches.

@@ -86,7 +86,7 @@ impl Clang {
             "-nocudainc",
             "-nocudalib",
             "-nostdinc",
-            // Endless loops are kept, so that learners see them.
+            // Endless loops are kept, so that the interpreter can report them.
             "-fno-finite-loops",
             "-O3",
             // Functions are inlined as aggressively as NVRTC inlines them, because a call costs

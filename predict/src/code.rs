@@ -1,7 +1,7 @@
 //! Maps each PTX instruction to machine instructions: their kind, their number, and the registers
 //! that they read and write.
 //!
-//! The rules follow ptxas, but cover only what kernels that compute sums need. The test
+//! The rules follow ptxas, but cover only the instructions of kernels that compute sums. The test
 //! `slots_are_those_of_ptxas` compares the totals with the instruction counts from GPUs.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,19 +22,19 @@ pub enum Kind {
     Double,
     /// Integer division and remainder.
     Remainder,
-    /// Reading a special register.
+    /// Reads of special registers.
     Special,
-    /// Reading an argument or another constant.
+    /// Reads of arguments and other constants.
     Constant,
     /// Shuffles and votes.
     Shuffle,
-    /// `redux`.
+    /// Warp-wide reductions (`redux`).
     Redux,
     /// Loads from shared memory.
     Shared,
     /// Stores to shared memory.
     SharedStore,
-    /// `__syncwarp()`.
+    /// Warp barriers (`__syncwarp()`).
     WarpBarrier,
     /// Branches, exits, and global memory accesses, whose latency depends on the memory throughput.
     Other,
@@ -107,7 +107,7 @@ impl Kind {
 /// One PTX instruction.
 #[derive(Clone, Debug)]
 pub struct Inst {
-    /// The kind of the machine instructions.
+    /// The kind of its machine instructions.
     pub kind: Kind,
     /// The number of machine instructions; 0 if ptxas needs none.
     pub slots: u16,
@@ -129,7 +129,7 @@ pub struct Inst {
 /// The code of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
-    /// The instructions.
+    /// The instructions of the kernel, in order.
     pub insts: Vec<Inst>,
     /// For each instruction, the index of the line of machine code that contains it; a line holds
     /// eight instructions.
@@ -139,7 +139,7 @@ pub struct Code {
     /// Whether a warp may poll: a short loop repeats an atomic or an ordered load until its value
     /// changes. The number of repetitions depends on timing.
     pub polls: bool,
-    /// The number of registers.
+    /// The number of PTX registers.
     pub registers: usize,
     /// The maximum number of 32-bit registers that are live at the same time.
     pub live: u32,

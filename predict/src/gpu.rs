@@ -11,7 +11,7 @@ pub struct Gpu {
     pub source: &'static str,
     /// The number of multiprocessors.
     pub sms: u32,
-    /// Cycles per microsecond.
+    /// The clock rate, in MHz (cycles per microsecond).
     pub mhz: f64,
     /// The compute capability, times ten; a kernel for a newer compute capability does not run.
     pub capability: u32,

@@ -90,7 +90,7 @@ pub const SHEETS: [Sheet; 6] = [
 ];
 
 /// The latency of a load when the memory is idle, in cycles. It is similar on a V100, an A100 and
-/// an H100: table 3 of <https://pmc.ncbi.nlm.nih.gov/articles/PMC10448217/>.
+/// an H100 (table 3 of <https://pmc.ncbi.nlm.nih.gov/articles/PMC10448217/>).
 const LATENCY: f64 = 400.0;
 
 /// The fraction of the peak bandwidth that a kernel is assumed to reach. In published copy

@@ -45,12 +45,12 @@ struct Warp<'w> {
     at: usize,
     /// The number of machine instructions of the current operation that have not been issued.
     left: u16,
-    /// The cycle from which the warp can issue, and what it waits for until then.
+    /// The cycle from which the warp can issue, and the reason why it waits until then.
     wakes: f64,
     waits: Spent,
     /// The same two values for the operation after the barrier at which the warp waits.
     after: (f64, Spent),
-    /// For each register, the cycle in which its value is ready, and what the value waits for.
+    /// For each register, the cycle in which its value is ready, and the reason for the wait.
     ready: Vec<(f64, Spent)>,
     /// The cycle by which all stores of the warp have arrived.
     stored: f64,
@@ -130,7 +130,7 @@ impl Memory<'_> {
     }
 
     /// Returns the cycle in which the values of a load of `bytes` bytes, issued at `now`, are
-    /// ready, and what the load waits for.
+    /// ready, and the reason for the wait.
     fn load(&mut self, now: f64, bytes: f64, far: bool) -> (f64, Spent) {
         self.link = self.link.max(now) + bytes / self.gpu.sm_bytes[0];
         if !far {

@@ -16,7 +16,7 @@ use crate::code::{Code, Inst};
 /// One executed instruction of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// Index of the instruction in the kernel.
+    /// The index of the instruction in the kernel.
     pub pc: u32,
     /// The effect of the instruction, apart from its register operands.
     pub what: What,
@@ -25,7 +25,7 @@ pub struct Op {
 /// The effect of an instruction, apart from its register operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// No further effect.
+    /// The instruction has no further effect.
     Plain,
     /// A branch that ptxas replaces with predication. If no lane of the warp executes the body, its
     /// machine instructions issue without effect; the two fields are the number of these
@@ -33,32 +33,32 @@ pub enum What {
     Skipped([u16; 2]),
     /// A shared memory access, with its number of passes over the banks.
     Shared(u16),
-    /// A load.
+    /// A load from global memory.
     Load {
-        /// Sectors of 32 bytes.
+        /// The number of 32-byte sectors.
         sectors: u16,
         /// Whether the sectors are part of the input, which is not in L2.
         far: bool,
     },
-    /// A store.
+    /// A store to global memory.
     Store {
-        /// Sectors of 32 bytes.
+        /// The number of 32-byte sectors.
         sectors: u16,
     },
-    /// An atomic.
+    /// An atomic operation.
     Atomic,
     /// A bulk copy into shared memory, which completes a phase of a barrier.
     Copy {
-        /// Bytes.
+        /// The number of bytes.
         bytes: u32,
-        /// Address of the barrier.
+        /// The address of the barrier.
         barrier: u32,
     },
     /// A wait for a phase of a barrier; phases are numbered from 0.
     Wait {
-        /// Address of the barrier.
+        /// The address of the barrier.
         barrier: u32,
-        /// The phase.
+        /// The number of the phase.
         phase: u32,
     },
 }

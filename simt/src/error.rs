@@ -22,8 +22,8 @@ pub enum Error {
     /// The launch does not fit the kernel or the device.
     #[error("{0}")]
     Launch(String),
-    /// A copy, fill or free by the host at an address that is in no live allocation, or beyond the
-    /// end of the allocation.
+    /// A copy, fill or free by the host at an address outside all live allocations, or past the end
+    /// of its allocation.
     #[error("{0}")]
     Memory(String),
     /// The kernel's behaviour is undefined.
@@ -90,7 +90,7 @@ impl TrapKind {
 /// A fault in a running kernel, with its kind, its thread and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trap {
-    /// The class of fault.
+    /// The class of the fault.
     pub kind: TrapKind,
     /// Name of the entry.
     pub entry: String,
@@ -111,7 +111,7 @@ pub struct Trap {
     /// A description of the line, which is a line of the source, of a file that the source
     /// includes, or of the PTX.
     pub at: String,
-    /// The instruction.
+    /// The instruction, as written in the PTX.
     pub text: String,
     /// Details (such as elements, sizes and the places where threads wait), and the remedy.
     pub detail: String,

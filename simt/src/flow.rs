@@ -19,8 +19,8 @@ pub(crate) struct Flow {
     pub(crate) unset: Vec<Reg>,
     /// Whether each instruction reads or writes a register that may be uninitialized.
     pub(crate) watch: Vec<bool>,
-    /// For each load, the bytes of destinations that are only copied, or not read at all: a bit for
-    /// each byte, starting at a lane's address.
+    /// For each load, the bytes of destinations that are only copied, or not read at all. The mask
+    /// has a bit for each byte, starting at a lane's address.
     pub(crate) copied: Vec<u64>,
 }
 

@@ -54,7 +54,7 @@ pub struct Launch<'a> {
     pub entry: &'a str,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads per block in x, y, z: at most 1024 in total.
+    /// Threads per block in x, y, z, of which there may be at most 1024 in total.
     pub block: [u32; 3],
     /// Blocks per cluster in x, y, z; `[1, 1, 1]` for no clusters.
     pub cluster: [u32; 3],
@@ -73,7 +73,7 @@ pub enum Schedule {
     Converged,
     /// The lanes with the lowest program counter run first, if they can run.
     MinPc,
-    /// Lanes, warps and blocks run ahead of each other at random, but not beyond the next `.sync`.
+    /// Lanes, warps and blocks run ahead of each other at random, but only up to the next `.sync`.
     /// The number is the seed.
     Adversarial(u64),
 }
@@ -111,7 +111,7 @@ impl FromStr for Schedule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
-    /// The schedule.
+    /// The order of execution.
     pub schedule: Schedule,
     /// The limits of a launch; see [`Config::play`].
     pub arch: Arch,
@@ -127,7 +127,7 @@ pub struct Config {
     pub block_budget: u64,
     /// Number of worker threads; 0 for one per core. Results do not depend on this number.
     pub threads: usize,
-    /// Bytes of global memory.
+    /// Size of global memory, in bytes.
     pub memory: u64,
     /// The linear indices of the blocks to run; `None` for all blocks. Choose a range if the whole
     /// grid would take too long. A cluster runs completely or not at all.

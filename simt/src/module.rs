@@ -1,4 +1,4 @@
-//! A loaded PTX module: its kernels, ready to run.
+//! A loaded PTX module, whose kernels are ready to run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

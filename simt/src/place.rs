@@ -101,7 +101,7 @@ fn ordinal(i: usize) -> String {
     words.get(i).map_or_else(|| format!("{}th", i + 1), ToString::to_string)
 }
 
-/// Names a thread by its index in its block: a single number if only x is not 0.
+/// Names a thread by its index in its block. If y and z are 0, the index is a single number.
 pub(crate) fn thread(thread: [u32; 3]) -> String {
     match thread {
         [x, 0, 0] => format!("thread {x}"),

@@ -20,8 +20,8 @@ pub(crate) struct Tails {
     pub(crate) count: u16,
 }
 
-/// Limit on the number of instructions that the search visits. Branches beyond this limit have no
-/// tails.
+/// Limit on the number of instructions that the search visits. Branches that the search does not
+/// reach have no tails.
 const MOST_STEPS: usize = 1 << 20;
 
 impl Tails {

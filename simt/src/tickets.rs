@@ -75,7 +75,7 @@ impl Tickets<'_> {
     }
 
     /// Marks the instructions that a branch on an atomic's result decides, which are those between
-    /// the branch and the point where its lanes meet again. After a loop that waits for a result,
+    /// the branch and the point where its lanes reconverge. After a loop that waits for a result,
     /// all following instructions are marked, because only that result ends the loop. A loop that
     /// repeats a failed compare-and-swap does not wait for a result of other threads.
     fn decide(&mut self, branch: usize, kind: usize) -> bool {

@@ -289,7 +289,7 @@ fn a_non_coherent_load_is_for_read_only_memory() {
     }
 }
 
-/// A grid barrier: each block takes a ticket, and waits until all tickets are taken.
+/// A grid barrier, at which each block takes a ticket and waits until all tickets are taken.
 const MEET: &str = "setp.ne.u32 %p1, %r1, 0;
     @%p1 ret;
     atom.add.acq_rel.gpu.global.u32 %r4, [%rd2], 1;

@@ -370,7 +370,7 @@ fn numbers() {
     });
 }
 
-/// The computation of `numbers.cu` in Rust.
+/// Computes in Rust what `numbers.cu` computes.
 fn numbers_of(a: i32, b: i32) -> [u32; 16] {
     let (ua, ub) = (a as u32, b as u32);
     let wide = i64::from(a) * i64::from(b);

@@ -4,8 +4,8 @@
 use crate::common::{Device, ELEMENTS, Element, STEPS, Step};
 use simt::{Module, Schedule};
 
-/// The barriers of steps that can be removed without harm, and the reason for each. The mutants
-/// that lack these barriers must pass for every type, and no other mutant may pass.
+/// Returns the barriers of a step that can be removed without harm, each with the reason. The
+/// mutants that lack these barriers must pass for every type, and no other mutant may pass.
 fn harmless(step: &Step, block: u32) -> &'static [&'static str] {
     match (step.name, block) {
         ("v4-unroll-warp", 64) => &[

@@ -93,7 +93,7 @@ fn a_plain_read_after_ones_own_atomic_is_a_race_in_every_order() {
         "red.global.add.u32 [%rd1], 1;",
         "atom.global.add.u32 %r7, [%rd1], 1;",
         "atom.global.add.u32 %r7, [%rd1], 1;\nmul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd2, %rd2, %rd1;\nst.global.u32 [%rd2+128], %r7;",
-        // An addition by compare-and-swap: the end of its loop implies nothing about other threads.
+        // An addition by compare-and-swap. The end of its loop implies nothing about other threads.
         "ld.relaxed.gpu.global.u32 %r6, [%rd1];\nL: add.u32 %r7, %r6, 1;\nmov.u32 %r9, %r6;\n\
          atom.global.cas.b32 %r6, [%rd1], %r9, %r7;\nsetp.ne.u32 %p2, %r6, %r9;\n@%p2 bra L;",
     ] {

@@ -120,7 +120,8 @@ fn adversarial_sums_are_correct() {
 #[test]
 fn counts_equal_the_hardware_s() {
     let want = [
-        // The columns: loads, stores, wavefronts of each, conflicts of each, divergent branches.
+        // The columns are loads, stores, wavefronts of each, conflicts of each, and divergent
+        // branches.
         [95, 55, 95, 55, 0, 0, 48],
         [25, 20, 95, 55, 70, 35, 6],
         [25, 20, 25, 20, 0, 0, 6],

@@ -1,4 +1,4 @@
-//! Chooses the PTX of a kernel: the committed PTX, or newly compiled PTX if `kernel.cu` has
+//! Chooses the PTX of a kernel, which is the committed PTX, or newly compiled PTX if `kernel.cu` has
 //! changed.
 
 use std::path::Path;

@@ -65,7 +65,7 @@ struct Watchdog {
     over: AtomicBool,
 }
 
-/// The longest time that a gate may stay closed: about a thousand times as long as queueing takes.
+/// The longest time that a gate may stay closed. Queueing takes about a thousandth of this time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Opens the gate when dropped, so that the gate opens on every path. If a stream waited forever,

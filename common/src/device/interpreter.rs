@@ -91,11 +91,11 @@ pub struct Interpreter {
 /// The observations from one run.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The counts.
+    /// The counts of the run.
     pub counters: simt::Counters,
     /// The checks that ran.
     pub checks: Vec<Check>,
-    /// The findings.
+    /// The findings of the checks.
     pub findings: Vec<Finding>,
     /// The first texts that threads printed, up to a limit.
     pub printed: Vec<Printed>,
@@ -194,7 +194,7 @@ impl Interpreter {
         Ok(Memory { address, bytes, gpu: self.gpu.clone() })
     }
 
-    /// Identifies this interpreter's memory.
+    /// Returns a number that identifies this interpreter's memory.
     fn identity(&self) -> usize {
         Rc::as_ptr(&self.gpu).addr()
     }

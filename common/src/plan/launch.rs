@@ -1,4 +1,4 @@
-//! The launches that a step makes for one problem, as data: a list in launch order, with arguments.
+//! The launches that a step makes for one problem, as a list in launch order.
 //!
 //! A plan is made without a device, so it can be printed, tested and counted anywhere.
 

@@ -32,10 +32,10 @@ impl Problem {
 pub struct Block(u32);
 
 impl Block {
-    /// The default size.
+    /// The default block size.
     pub const USUAL: Block = Block(256);
 
-    /// All block sizes.
+    /// All block sizes, in ascending order.
     pub const ALL: [Block; 5] = [Block(64), Block(128), Block(256), Block(512), Block(1024)];
 
     /// Creates a block size from a number of threads. Fails if the kernels do not support this

@@ -135,7 +135,7 @@ impl Plan {
         Plan { launches, scratch: vec![Scratch::Partials(blocks)] }
     }
 
-    /// Like [`grid_stride`](Plan::grid_stride), but in one launch: the block that takes the last
+    /// Like [`grid_stride`](Plan::grid_stride), but in one launch. The block that takes the last
     /// ticket adds the partial sums.
     pub fn last_block(problem: &Problem, stride: &Stride) -> Plan {
         let mut plan = Plan::grid_stride(problem, stride);

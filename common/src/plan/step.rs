@@ -19,7 +19,7 @@ pub struct Step {
     pub cures: &'static str,
     /// The remaining cost, which the next step removes.
     pub costs: &'static str,
-    /// The kernel.
+    /// The kernel that the step launches.
     pub kernel: Kernel,
     /// The block sizes that the step supports.
     pub blocks: &'static [u32],

@@ -33,7 +33,7 @@ const INTERPRETED: u64 = (1 << 21) - 1;
 pub struct Drawn {
     /// The kind of input.
     pub input: Input,
-    /// The seed.
+    /// The seed of the input.
     pub seed: u64,
     /// The number of elements left out at the start of the memory.
     pub offset: u64,

@@ -9,7 +9,7 @@ use crate::{
     sum::{Elements, Mismatch, Run, Scalar, Verdict, Workload},
 };
 
-/// The largest number of elements in the third run: enough for several blocks.
+/// The largest number of elements in the third run, which is enough for several blocks.
 const SMALLER: u64 = 5003;
 
 impl Job<'_> {

@@ -19,8 +19,8 @@ const MOST: usize = 65_560;
 /// The minimum number of elements: with fewer, every step has only one chunk.
 const LEAST: usize = 2048;
 
-/// The runs, each with an order of execution, a GPU, and a number of multiprocessors. There are few
-/// runs, because every verification of such a step performs all of them.
+/// Returns the runs, each with an order of execution, a GPU, and a number of multiprocessors. There
+/// are few runs, because every verification of such a step performs all of them.
 fn runs() -> impl Iterator<Item = (Schedule, Arch, u32)> {
     let orders = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
     orders
@@ -30,8 +30,8 @@ fn runs() -> impl Iterator<Item = (Schedule, Arch, u32)> {
         .map(|((s, a), n)| (s, a, n))
 }
 
-/// The runs for steps that do not promise identical bits. In these orders, a block may end before
-/// an earlier block.
+/// Returns the runs for steps that do not promise identical bits. In these orders, a block may end
+/// before an earlier block.
 fn shuffled() -> impl Iterator<Item = (Schedule, Arch, u32)> {
     let arch = Arch::default();
     [2, 3].into_iter().map(move |seed| (Schedule::Adversarial(seed), arch, arch.sms))

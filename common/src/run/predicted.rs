@@ -17,9 +17,9 @@ use crate::{
 pub struct Prediction {
     /// The step's name.
     pub step: &'static str,
-    /// The problem.
+    /// The problem whose time is predicted.
     pub problem: Problem,
-    /// The time in microseconds.
+    /// The predicted time, in microseconds.
     pub us: f64,
     /// The range of times that the validation supports. In the validation, nine in ten of the
     /// measured times were within their predicted ranges.

@@ -23,7 +23,7 @@ const ROTATION: u64 = 1 << 30;
 /// An input that is ready for any number of steps.
 #[derive(Debug)]
 pub struct Workload<T> {
-    /// The elements.
+    /// The elements, in host memory.
     pub values: Vec<T>,
     /// The sum of the elements.
     pub reference: Reference,
@@ -78,7 +78,7 @@ impl<T: Scalar> Workload<T> {
         Place::of::<T>(device, values.len() as u64, 0)?.hold(device, values, 0)
     }
 
-    /// Returns the elements.
+    /// Returns the drawn elements, with the known sums of their chunks.
     pub fn elements(&self) -> Elements<'_, T> {
         Elements::drawn(&self.values).with(&self.chunks)
     }

@@ -1,4 +1,4 @@
-//! Tests steps on GPUs that differ from an H200: older, smaller, or with only one multiprocessor.
+//! Tests steps on GPUs that are older or smaller than an H200, or have only one multiprocessor.
 
 use super::gpu::interpreter;
 use crate::{

@@ -12,8 +12,8 @@ use crate::{Element, Step, plan::Block};
 /// The maximum number of blocks in a grid.
 const GRID: u64 = (1 << 31) - 1;
 
-/// A program that runs a step: the path of the program, and the step. A program that runs several
-/// steps is given the name of the step.
+/// A program that runs a step, with the path of the program and the name of the step. A program
+/// that runs several steps receives this name.
 #[derive(Clone, Copy)]
 struct Program<'a> {
     path: &'a str,

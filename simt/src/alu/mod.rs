@@ -332,7 +332,8 @@ fn float64(op: &Alu, x: f64, y: f64, z: f64) -> u64 {
     canon64(if op.sat { saturate(result) } else { result })
 }
 
-/// Computes in a 16-bit format: in double precision, rounded to odd, then rounded to the format.
+/// Computes in a 16-bit format. The result is computed in double precision, rounded to odd, and
+/// then rounded to the format.
 fn float16(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
     let ty = op.ty;
     let flush = |v: u64| if op.ftz && ty == Ty::F16 { flush16(v) } else { v };

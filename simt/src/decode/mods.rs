@@ -38,7 +38,7 @@ impl<'a> Mods<'a> {
         Some(value)
     }
 
-    /// If the last modifier is a type, removes and returns it.
+    /// Removes and returns the last modifier if it is a type.
     pub(super) fn ty(&mut self) -> Option<Ty> {
         let ty = Ty::parse(self.parts.last()?)?;
         self.parts.pop();

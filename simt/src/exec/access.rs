@@ -281,9 +281,9 @@ fn little(bytes: &[u8], n: usize) -> u64 {
     }
 }
 
-/// The effect of an access: the lanes that write, and the values that they write.
+/// The effect of an access, with the lanes that write and the values that they write.
 pub(super) struct Wrote<'a> {
-    /// Lanes that write.
+    /// Mask of the lanes that write.
     pub(super) lanes: u32,
     pub(super) stored: Stored<'a>,
     /// The values that an atomic has read.

@@ -144,7 +144,7 @@ impl Team<'_> {
         })
     }
 
-    /// Performs a copy from shared to global memory. The program sees the result immediately.
+    /// Performs a copy from shared to global memory. The result is visible immediately.
     fn copy_out(&mut self, copy: &Copy, data: &From, align: u32) -> Result<(), Fault> {
         let (target, lane, bytes) = (copy.target, copy.lane as usize, copy.bytes);
         if !target.is_multiple_of(align.into()) {

@@ -287,8 +287,8 @@ impl Team<'_> {
     }
 }
 
-/// Returns the kind of an operation. Lanes meet at operations of the same kind, even at different
-/// instructions.
+/// Returns the kind of an operation. Lanes can execute one operation together if their operations
+/// are of the same kind, even at different instructions.
 fn key(op: &Sync) -> (u8, u8) {
     match op {
         Sync::Barrier => (0, 0),

@@ -3,7 +3,7 @@
 /// A copy to shared memory that has not completed.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
-    /// The destination: an index into the team's shared memory.
+    /// The destination, as an index into the team's shared memory.
     pub(super) to: usize,
     pub(super) bytes: usize,
     pub(super) from: From,

@@ -1,4 +1,4 @@
-//! Runs a launch: its clusters in order, in parallel, or in random order.
+//! Runs the clusters of a launch in order, in parallel, or in random order.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

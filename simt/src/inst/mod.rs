@@ -24,7 +24,7 @@ pub(crate) enum Window {
     Param,
 }
 
-/// An address: a base, and an offset in bytes.
+/// An address, as a base and an offset in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) base: Src,

@@ -146,7 +146,7 @@ pub struct Finding {
     pub lines: Vec<Vec<u32>>,
     /// Details; for a trap, its whole message.
     pub detail: String,
-    /// The remedy.
+    /// The remedy for the fault.
     pub cure: String,
     /// Number of pairs of instructions (or single instructions) that showed the fault.
     pub places: u64,

@@ -1,4 +1,5 @@
-//! The memory check: reads of bytes that were never written, and traps at invalid addresses.
+//! The memory check, which finds reads of bytes that were never written, and traps at invalid
+//! addresses.
 //!
 //! An access that is out of bounds, misaligned or in freed memory already stops the kernel. This
 //! observer turns the trap into a finding. The check also finds reads of bytes that were never
@@ -24,7 +25,7 @@ pub struct Memory {
     scene: Option<Arc<Scene>>,
     /// Bytes written before this launch, by allocation. Forks share them.
     known: Arc<Vec<Written>>,
-    /// Bytes that this launch wrote: one bit per byte, for each 64-byte line.
+    /// For each 64-byte line, a mask of the bytes that this launch wrote.
     fresh: FxHashMap<u64, u64>,
     /// Written bytes of shared memory, for each running block.
     blocks: FxHashMap<u64, Bits>,

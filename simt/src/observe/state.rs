@@ -1,4 +1,4 @@
-//! Finds state between launches: an atomic that is the first at its address and finds a different
+//! Finds state that remains between launches. The first atomic at an address then finds a different
 //! value than in the previous launch of the same kernel.
 //!
 //! If a ticket counter is not reset, the first launch is correct and every later one is wrong.

@@ -18,10 +18,10 @@ use crate::kernel::Kernel;
 pub use crate::model::{AccessKind, Buffer, CopyGroup, Order, Scope, Space};
 pub use stored::{Same, Stored};
 
-/// A launch.
+/// A launch, as observers receive it.
 #[derive(Debug, Clone, Copy)]
 pub struct LaunchInfo<'a> {
-    /// The kernel.
+    /// The kernel that runs.
     pub kernel: &'a Kernel,
     /// Number of the launch on its device, from 1.
     pub number: u64,
@@ -76,7 +76,7 @@ impl LaunchInfo<'_> {
 pub struct Block {
     /// Linear index in the grid, x first.
     pub index: u64,
-    /// Index in the grid.
+    /// Index in the grid, in x, y, z.
     pub id: [u32; 3],
     /// Linear index of the block's cluster.
     pub cluster: u64,
@@ -87,14 +87,14 @@ pub struct Block {
     pub round: u32,
 }
 
-/// The place of an event: one warp at one instruction.
+/// The place of an event, which is one warp at one instruction.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
-    /// The kernel.
+    /// The kernel that runs.
     pub kernel: &'a Kernel,
     /// Threads per block in x, y, z.
     pub shape: [u32; 3],
-    /// The block.
+    /// The block that contains the warp.
     pub block: Block,
     /// Index of the warp in the block.
     pub warp: u32,
@@ -221,16 +221,16 @@ pub enum Level {
 /// The arrival of lanes of a warp at a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrive {
-    /// The participants.
+    /// The participants of the barrier.
     pub level: Level,
     /// Index of the block barrier, from 0 to 15; 0 for other barriers.
     pub id: u32,
     /// Lanes that arrive.
     pub mask: u32,
-    /// Lanes that must meet, which are those of the member mask for a warp barrier, and otherwise
-    /// the warp's live lanes.
+    /// Lanes that must arrive before the barrier completes. For a warp barrier, these are the lanes
+    /// in the member mask; for other barriers, they are the warp's live lanes.
     pub members: u32,
-    /// Number of threads that must meet, if the instruction gives this number.
+    /// Number of threads that must arrive, if the instruction gives this number.
     pub count: Option<u32>,
     /// Whether the lanes continue without waiting (`arrive`).
     pub arrive_only: bool,
@@ -252,7 +252,7 @@ pub struct Parted {
 /// The completion of a barrier.
 #[derive(Debug, Clone, Copy)]
 pub struct Complete<'a> {
-    /// The participants.
+    /// The participants of the barrier.
     pub level: Level,
     /// Index of the block barrier, from 0 to 15; 0 for other barriers.
     pub id: u32,
@@ -285,7 +285,7 @@ pub enum Collective {
 pub enum MbarrierOp {
     /// An initialization with this number of arrivals per phase.
     Init(u32),
-    /// An invalidation.
+    /// An invalidation of the object.
     Invalidate,
     /// An arrival that counts this many times.
     Arrive(u32),
@@ -303,7 +303,7 @@ pub enum MbarrierOp {
 /// One operation on an `mbarrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mbarrier {
-    /// The operation.
+    /// The operation that the lanes perform.
     pub op: MbarrierOp,
     /// Shared address of the object, as in [`Space::Shared`].
     pub addr: u64,
@@ -316,7 +316,7 @@ pub struct Mbarrier {
     pub completes: bool,
     /// Memory order.
     pub order: Order,
-    /// Scope.
+    /// Scope of the operation.
     pub scope: Scope,
 }
 
@@ -327,41 +327,41 @@ pub enum HostEvent {
     Alloc {
         /// Number of the allocation.
         alloc: u32,
-        /// First address.
+        /// Address of the first byte.
         base: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
     /// A free of an allocation.
     Free {
         /// Number of the allocation.
         alloc: u32,
-        /// First address.
+        /// Address of the first byte.
         base: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
     /// A copy to the device, or a fill.
     Write {
-        /// First address.
+        /// Address of the first byte.
         base: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
     /// A request to make memory uninitialized again.
     Forget {
-        /// First address.
+        /// Address of the first byte.
         base: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
         /// The allocation that contains the address.
         of: Buffer,
     },
     /// A copy from the device.
     Read {
-        /// First address.
+        /// Address of the first byte.
         base: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
 }

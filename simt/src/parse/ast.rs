@@ -49,15 +49,15 @@ pub(crate) struct Entry<'a> {
     pub(crate) offset: usize,
     pub(crate) params: Vec<Param<'a>>,
     pub(crate) body: Vec<Stmt<'a>>,
-    /// `.maxnreg`.
+    /// The value of `.maxnreg`.
     pub(crate) maxnreg: Option<u32>,
-    /// `.reqntid`.
+    /// The value of `.reqntid`.
     pub(crate) reqntid: Option<[u32; 3]>,
-    /// `.maxntid`.
+    /// The value of `.maxntid`.
     pub(crate) maxntid: Option<[u32; 3]>,
-    /// `.minnctapersm`.
+    /// The value of `.minnctapersm`.
     pub(crate) minnctapersm: Option<u32>,
-    /// `.reqnctapercluster`.
+    /// The value of `.reqnctapercluster`.
     pub(crate) cluster: Option<[u32; 3]>,
 }
 

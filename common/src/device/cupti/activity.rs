@@ -23,7 +23,7 @@ use crate::{Result, device::driver};
 pub struct Event {
     /// The host thread or the stream where the activity ran.
     pub place: Place,
-    /// The kind of activity.
+    /// The kind of the activity.
     pub kind: Kind,
     /// The name of the kernel or function, or the direction of the copy.
     pub name: Arc<str>,
@@ -203,7 +203,7 @@ fn store() -> std::sync::MutexGuard<'static, Store> {
     STORE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The callback through which CUPTI requests a buffer.
+/// Allocates a buffer that CUPTI requests through this callback.
 extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) {
     // SAFETY: CUPTI passes three pointers that are valid for writes. A null buffer tells CUPTI that
     // no buffer is available.
@@ -214,8 +214,8 @@ extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) 
     }
 }
 
-/// The callback through which CUPTI returns a buffer, possibly on a thread of CUPTI's own. The
-/// callback must not unwind.
+/// Reads the records in a buffer that CUPTI returns through this callback, possibly on a thread of
+/// CUPTI's own. The callback must not unwind.
 extern "C" fn complete(_: *mut c_void, _: u32, buffer: *mut u8, _: usize, valid: usize) {
     if buffer.is_null() {
         return;

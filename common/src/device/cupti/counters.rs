@@ -98,7 +98,8 @@ impl Session<'_> {
     }
 }
 
-/// CUPTI's range profiler supports Turing and newer GPUs.
+/// Checks that the GPU is at least as new as Turing, because CUPTI's range profiler supports no
+/// older GPUs.
 pub(super) fn turing((major, minor): (i32, i32)) -> Result<(), Fault> {
     match (major, minor) < (7, 5) {
         true => Err(Fault::BeforeTuring { gpu: format!("sm_{major}{minor}") }),

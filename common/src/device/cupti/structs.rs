@@ -68,7 +68,7 @@ asked! {
         image: *mut u8,
     }
     HostInitialize, "cuptiProfilerHostInitialize", 48 {
-        /// 0 means ranges.
+        /// The kind of profiler; 0 is the range profiler.
         kind: u32,
         chip: *const c_char,
         availability: *const u8,

@@ -26,8 +26,8 @@ struct Fake {
     folder: PathBuf,
 }
 
-/// The fake library, built by the compiler that built this test; `None` if that compiler builds for
-/// another system.
+/// Returns the fake library, built by the compiler that built this test; `None` if that compiler
+/// builds for another system.
 fn built() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {

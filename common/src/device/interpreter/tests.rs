@@ -108,7 +108,8 @@ fn checks_are_parsed_by_their_names() {
     assert!(said.contains("`all` is not a check: use races, memory, sync or none"), "{said}");
 }
 
-/// The error blames the interpreter for PTX of this workspace, and the file for PTX from a file.
+/// For this workspace's own PTX, the error says that the interpreter cannot run it. For PTX from a
+/// file, the error names the file.
 #[test]
 fn broken_ptx_is_blamed_on_the_right_place() {
     let simt = Interpreter::new(&Settings::default());

@@ -116,7 +116,7 @@ impl Races {
         }
     }
 
-    /// Applies a proxy fence: all writes that these threads are ordered after are now visible to
+    /// Applies a proxy fence. All writes that these threads are ordered after are now visible to
     /// the engine.
     #[cold]
     pub(super) fn proxy_fenced(&mut self, at: &At<'_>) {

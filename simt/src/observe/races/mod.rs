@@ -1,4 +1,5 @@
-//! The race check: unordered accesses to the same address, at least one of which is a write.
+//! The race check, which finds unordered accesses to the same address, at least one of which is a
+//! write.
 //!
 //! The check uses the happens-before order, not the order of one run. This order comes from block
 //! barriers, warp barriers with their masks, cluster barriers, `mbarrier` phases, and release and
@@ -233,8 +234,8 @@ impl Races {
         )
     }
 
-    /// If an access is a coalesced access of a whole warp, records it line by line and returns
-    /// `true`.
+    /// Records an access line by line and returns `true`, if it is a coalesced access of a whole
+    /// warp.
     #[inline]
     fn lines(&mut self, at: &At<'_>, access: &Access<'_>, entry: Entry) -> bool {
         let bytes = u64::from(access.bytes());
@@ -287,8 +288,8 @@ impl Kind {
     const READ: Kind = Kind { reads: true, writes: false };
     const WRITE: Kind = Kind { reads: false, writes: true };
 
-    /// An atomic counts only as a write, because every race of its read is also a race of its
-    /// write.
+    /// Returns the kind of a lane's access. An atomic counts only as a write, because every race of
+    /// its read is also a race of its write.
     fn of(access: &Access<'_>, lane: u32) -> Kind {
         if access.wrote >> lane & 1 == 1 { Kind::WRITE } else { Kind::READ }
     }

@@ -186,8 +186,8 @@ impl Races {
     }
 }
 
-/// Returns the key of the log of a barrier that only some threads of a block use. The key is beyond
-/// all shared addresses.
+/// Returns the key of the log of a barrier that only some threads of a block use. The key is larger
+/// than all shared addresses.
 fn barrier_key(block: &Block, id: u32) -> (u64, u64) {
     (block.index + 1, 1 << 40 | u64::from(id))
 }

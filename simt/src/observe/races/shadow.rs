@@ -16,7 +16,7 @@ pub(super) const KEPT: usize = 64;
 pub(super) enum Strength {
     /// An ordinary access.
     Weak,
-    /// `.volatile`.
+    /// A `.volatile` access.
     Volatile,
     /// An atomic operation, or a relaxed, acquiring or releasing access.
     Strong,
@@ -35,7 +35,8 @@ pub(super) struct Entry {
     /// copy has no `mbarrier`, it is `u32::MAX` minus the index of the lane that must wait for the
     /// copy.
     pub(super) lanes: u32,
-    /// From the highest bit: instruction (19 bits), warp (5), bytes (4), strength (2), scope (2).
+    /// Packed fields, from the highest bit: instruction (19 bits), warp (5), bytes (4), strength
+    /// (2), scope (2).
     info: u32,
 }
 

@@ -13,12 +13,12 @@ use super::shadow::{Cell, Entry, KEPT, Spill, Strength};
 const OBSERVED: usize = 4;
 
 impl Cell {
-    /// Unordered strong accesses are not reported, so a strong access does not replace the earlier
-    /// accesses on record. Weak accesses are kept for comparison with later strong ones, and
-    /// unordered accesses are kept for comparison with later weak ones. However, an atomic observes
-    /// the previous atomic, and replaces it, because an access after the new atomic comes after
-    /// everything that this atomic observed (PTX's causality order: observation, then program
-    /// order).
+    /// Records a strong write. Unordered strong accesses are not reported, so a strong access does
+    /// not replace the earlier accesses on record. Weak accesses are kept for comparison with later
+    /// strong ones, and unordered accesses are kept for comparison with later weak ones. However,
+    /// an atomic observes the previous atomic, and replaces it, because an access after the new
+    /// atomic comes after everything that this atomic observed (PTX's causality order: observation,
+    /// then program order).
     #[cold]
     pub(super) fn write_strong(
         &mut self,
