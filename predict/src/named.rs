@@ -44,8 +44,8 @@ impl Gpu {
         }
     }
 
-    /// Reads a folder that `ladder probe` has written. The predictions have the errors of the
-    /// H100's predictions, for which the model also uses only probes.
+    /// Reads a folder that `ladder probe` has written. The predictions get the error range of the
+    /// H100, for which the model also uses only probes.
     fn probed(folder: &str) -> Result<Gpu, Error> {
         if !Path::new(folder).is_dir() {
             let (gpu, known) = (folder.to_owned(), Gpu::NAMES.join(", "));

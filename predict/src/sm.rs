@@ -122,7 +122,8 @@ impl Lines {
 const WINDOW: f64 = 700.0;
 
 impl Memory<'_> {
-    /// Returns the cycles of an atomic. The counter of the first atomic is in DRAM, not in L2.
+    /// Returns the latency of an atomic, in cycles. For the first atomic, the counter is in DRAM
+    /// and not yet in L2.
     fn atomic(&mut self) -> f64 {
         let far = if self.counted { 0.0 } else { self.gpu.first - self.gpu.l2 };
         self.counted = true;

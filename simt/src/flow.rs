@@ -81,7 +81,7 @@ fn registers(inst: &Inst, on_read: &mut dyn FnMut(Reg, Role), on_write: &mut dyn
 }
 
 impl Flow {
-    /// Analyses a kernel; `None` if there is nothing to track.
+    /// Analyses a kernel. Returns `None` if there is nothing to track.
     pub(crate) fn new(insts: &[Inst]) -> Option<Flow> {
         let unset = unset(insts);
         let copied = copied(insts);

@@ -41,8 +41,8 @@ pub enum Holds {
 pub enum Order {
     /// Row-major order, in which each matrix is contiguous.
     Row,
-    /// Column-major order, in which the first elements of all matrices come first, then their
-    /// second elements, and so on.
+    /// Column-major order, in which the first elements of all matrices precede their second
+    /// elements, and so on.
     Column,
 }
 

@@ -55,7 +55,7 @@ const CHUNK: u64 = 1 << 24;
 
 impl<T: Scalar> Workload<T> {
     /// Draws the elements, computes their sum, and copies them to the device. On a GPU, there are
-    /// as many copies as the size of its L2 cache requires.
+    /// several copies of a small input, so that the input of each cold sample is outside L2.
     pub fn new(device: &Device, input: Input, n: u64, seed: u64) -> Result<Workload<T>> {
         Workload::shifted(device, input, n, seed, 0)
     }
@@ -168,8 +168,9 @@ struct Place {
 }
 
 impl Place {
-    /// Reserves memory for `n` elements after `offset` others, in as many copies as the device's L2
-    /// cache requires. Fails if the host or the device does not have enough memory.
+    /// Reserves memory for `n` elements after `offset` others. On a GPU, the memory has room for
+    /// several copies of a small input. Fails if the host or the device does not have enough
+    /// memory.
     fn of<T: Scalar>(device: &Device, n: u64, offset: u64) -> Result<Place> {
         let bytes = (n + offset) * T::ELEMENT.size();
         let what = format!("the input of {n} {}", T::ELEMENT);

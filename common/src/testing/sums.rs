@@ -79,7 +79,8 @@ fn on_the_gpu(step: &Step) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     /// Tests the smallest blocks with two of the inputs, and the largest blocks with the other two.
-    /// Sizes that take long are run with one input each, and for `f32` only with both blocks.
+    /// For sizes above [`LONG`], tests one block size with one input; for `f32`, tests both block
+    /// sizes, each with one input.
     Ends,
     /// Tests all block sizes with all inputs.
     All,
