@@ -1,5 +1,4 @@
-//! The race check, which finds unordered accesses to the same address, at least one of which is a
-//! write.
+//! The race check, which finds unordered accesses to one address, at least one of them a write.
 //!
 //! The check uses the happens-before order, not the order of one run. This order comes from block
 //! barriers, warp barriers with their masks, cluster barriers, `mbarrier` phases, and release and
@@ -63,8 +62,7 @@ pub struct Races {
     /// Accesses to memory that `ld.global.nc` reads, if the kernel has such loads.
     readonly: Readonly,
     reads_only: bool,
-    /// Writes of threads that are not yet visible to the copy engine, if the kernel uses the
-    /// engine.
+    /// Writes of threads that are not visible to the copy engine, if the kernel uses it.
     unfenced: Unfenced,
     engine: bool,
     /// Number of writes and synchronizations in the launch, from 1.
@@ -234,8 +232,7 @@ impl Races {
         )
     }
 
-    /// Records an access line by line and returns `true`, if it is a coalesced access of a whole
-    /// warp.
+    /// Records a coalesced access of a whole warp line by line. Returns `false` for other accesses.
     #[inline]
     fn lines(&mut self, at: &At<'_>, access: &Access<'_>, entry: Entry) -> bool {
         let bytes = u64::from(access.bytes());
