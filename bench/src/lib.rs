@@ -22,7 +22,8 @@ pub fn main(step: &'static Step) {
     ways(&[step]);
 }
 
-/// Benchmarks the steps in a study. `cargo bench -p row-sum -- NAME` runs the benchmarks whose names contain NAME.
+/// Benchmarks the steps in a study. `cargo bench -p row-sum -- NAME` runs the benchmarks whose
+/// names contain NAME.
 pub fn ways(ways: &[&Step]) {
     let mut criterion = Criterion::default().configure_from_args();
     let benched = open().and_then(|device| {
@@ -54,7 +55,7 @@ fn open() -> Result<Device> {
     Device::open(choice, &Settings { checks: Some(Vec::new()), ..Settings::default() })
 }
 
-/// Measures the interpreter's own speed, in wall time. The result says nothing about a GPU.
+/// Measures the interpreter's own speed, in wall time. This speed is unrelated to that of a GPU.
 fn interpret(step: &Step, device: &Device, criterion: &mut Criterion) -> Result<()> {
     let (block, element) = (step.block(None), Element::F32);
     let ptx = ptx::of(&step.kernel, element, None)?;

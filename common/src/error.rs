@@ -25,7 +25,7 @@ pub enum Error {
     /// A wrong kernel has no predicted time.
     #[error("{step} is wrong on {n} elements, so it has no predicted time: {fault}")]
     Unpredicted {
-        /// The step.
+        /// The name of the step.
         step: String,
         /// The number of elements.
         n: u64,
@@ -42,7 +42,7 @@ pub enum Error {
         "this needs a GPU, but the device is the interpreter: use `--device cuda` on a machine with a GPU"
     )]
     Interpreter,
-    /// The requested ordinal is beyond that of the last GPU.
+    /// The requested ordinal is larger than that of the last GPU.
     #[error("`cuda:{asked}` does not exist: the last of {count} GPU(s) here is `cuda:{last}`", last = count - 1)]
     NoSuchGpu {
         /// The ordinal that was given on the command line.
@@ -110,12 +110,12 @@ pub enum Error {
     /// None of several steps can run.
     #[error("none of these steps runs here: {}", .0.join("; "))]
     NoneRuns(Vec<String>),
-    /// A file that is truncated, edited, or not PTX.
+    /// A file is truncated, edited, or not PTX.
     #[error("{file} cannot be loaded as PTX: {reason}")]
     BadPtx {
         /// The name of the file.
         file: String,
-        /// The reason.
+        /// The reason why the file cannot be loaded.
         reason: String,
     },
     /// The PTX lacks the kernel that the plan launches.
@@ -251,7 +251,8 @@ const REMEDY: &str = if cfg!(target_os = "macos") {
 };
 
 impl Error {
-    /// Marks an error that occurred in a second run, which starts with the memory that the first run left.
+    /// Marks an error that occurred in a second run, which starts with the memory that the first
+    /// run left.
     pub(crate) fn in_second_run(self) -> Error {
         self.with("in a second run, so the first run leaves state that affects the second")
     }

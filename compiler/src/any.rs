@@ -1,4 +1,4 @@
-//! A compiler of either kind.
+//! The compilers NVRTC and clang behind one type.
 
 use std::{
     env::{self, consts},
@@ -92,7 +92,7 @@ fn clang_for(os: &str) -> String {
     format!("clang {} or later can compile it too ({installer})", clang::OLDEST)
 }
 
-/// Describes what is missing on a system, and how to install it.
+/// Names the compilers that are missing on a system, and describes how to install them.
 fn missing(kind: Option<Kind>, unfit: &[String], os: &str, arch: &str) -> String {
     let wheel = "`cargo x nvrtc` installs NVRTC from PyPI (60 MB, into .venv)";
     let nvrtc = exists(os, arch).map(|()| wheel.to_owned());

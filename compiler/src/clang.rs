@@ -86,12 +86,11 @@ impl Clang {
             "-nocudainc",
             "-nocudalib",
             "-nostdinc",
-            // Endless loops are kept, so that learners see them.
+            // Endless loops are kept, so that the interpreter can report them.
             "-fno-finite-loops",
             "-O3",
             // Functions are inlined as aggressively as NVRTC inlines them, because a call costs
-            // more on a GPU than
-            // the code that it saves.
+            // more on a GPU than the code that it saves.
             "-mllvm",
             "-inline-threshold=100000",
             "-S",
@@ -116,8 +115,8 @@ impl Clang {
             .spawn()
             .map_err(|error| failed("starting", error))?;
         // The source is passed through a pipe, because paths may have spaces and special
-        // characters. A thread writes the source, because clang may write output before it has read all of
-        // the input.
+        // characters. A thread writes the source, because clang may write output before it has read
+        // all of the input.
         let text = text(unit.source);
         let input = child.stdin.take();
         let writer = std::thread::spawn(move || {

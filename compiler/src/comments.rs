@@ -5,9 +5,10 @@
 /// [`Unit::of_kernel`]: crate::Unit::of_kernel
 pub(crate) const NEEDS: &str = "// Needs compute_";
 
-/// Removes the comments from a CUDA source. The rest compiles to the same PTX: line breaks are kept, and each `/* */`
-/// is replaced by as many spaces, so line and column numbers do not change. Strings, including
-/// inline PTX, are kept, and so are lines that begin with `// Needs compute_` or `#include`.
+/// Removes the comments from a CUDA source. The rest compiles to the same PTX: line breaks are
+/// kept, and each `/* */` is replaced by as many spaces, so line and column numbers do not change.
+/// Strings, including inline PTX, are kept, and so are lines that begin with `// Needs compute_` or
+/// `#include`.
 pub(crate) fn without_comments(source: &str) -> String {
     let mut code = String::with_capacity(source.len());
     let mut rest = source;
@@ -153,7 +154,8 @@ mod tests {
         ] {
             assert_eq!(without_comments(source), source);
         }
-        // An apostrophe in a number does not start a literal, and an unclosed literal ends with its line.
+        // An apostrophe in a number does not start a literal, and an unclosed literal ends with its
+        // line.
         assert_eq!(without_comments("0x1'f // a\n'"), "0x1'f\n'");
         assert_eq!(without_comments("#error don't // a\nb // c"), "#error don't // a\nb");
     }

@@ -40,7 +40,7 @@ pub enum Error {
     Stamp {
         /// The name of the file.
         file: String,
-        /// The reason.
+        /// The reason why the file cannot be loaded.
         reason: String,
     },
 }

@@ -6,15 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A library from NVIDIA, with its names and folders on this system.
+/// An NVIDIA library, with the names and folders to search on this system.
 struct Sought {
-    /// The beginning of the library's file name; a version follows.
+    /// The beginning of the library's file name, which a version follows.
     start: &'static str,
-    /// The folders in a wheel's `nvidia` folder.
+    /// The folders to search inside a wheel's `nvidia` folder.
     wheels: &'static [&'static str],
-    /// The folders in a toolkit.
+    /// The folders to search inside a toolkit's folder.
     toolkits: &'static [&'static str],
-    /// The names for the loader, which has its own search path (`LD_LIBRARY_PATH`, `PATH`).
+    /// The names to pass to the loader, which has its own search path (`LD_LIBRARY_PATH`, `PATH`).
     loader: &'static [&'static str],
 }
 
@@ -53,8 +53,8 @@ const CUPTI: Sought = if cfg!(windows) {
 /// The beginning of the name of the library that has NVRTC's built-in headers.
 const BUILTINS: &str = if cfg!(windows) { "nvrtc-builtins64_" } else { "libnvrtc-builtins.so" };
 
-/// The libraries that CUPTI needs for counting. CUPTI looks these libraries up by name, and finds
-/// them if they are already loaded.
+/// The libraries that CUPTI needs to read counters. CUPTI looks these libraries up by name, and
+/// finds them if they are already loaded.
 pub const COMPANIONS: [&str; 2] = if cfg!(windows) {
     ["nvperf_target.dll", "nvperf_host.dll"]
 } else {
@@ -135,9 +135,9 @@ pub fn headers(nvrtc: &Path) -> Option<PathBuf> {
     folders.find(|folder| folder.join("cuda_fp16.h").exists())
 }
 
-/// Returns the programs that may be clang, with the likeliest first: those on `PATH`, and those
-/// that Homebrew and LLVM's installer for Windows install. In each folder, the plain name comes
-/// before the newest version.
+/// Returns the programs that may be clang, with the likeliest first. They are the programs on
+/// `PATH`, and those that Homebrew and LLVM's installer for Windows install. In each folder, the
+/// plain name comes first, and then the versions from the newest to the oldest.
 pub fn clangs() -> impl Iterator<Item = PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = env::split_paths(&path).collect();
@@ -169,8 +169,8 @@ fn clang_version(path: &Path) -> Option<u32> {
     }
 }
 
-/// Returns the alphabetically first file in a folder whose name has this prefix. Files with `.alt` in their
-/// names are left out, because they are NVIDIA's second build of the same library.
+/// Returns the alphabetically first file in a folder whose name has this prefix. Files with `.alt`
+/// in their names are ignored, because they are NVIDIA's second build of the same library.
 fn first(place: &Path, start: &str) -> Option<PathBuf> {
     let fits = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

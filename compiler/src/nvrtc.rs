@@ -177,7 +177,8 @@ impl Library {
 
 /// Adds a remedy to NVRTC's messages if a header is missing.
 fn with_cure(log: &str, headers: bool) -> String {
-    // The message says "could not open" without a folder of headers, and "cannot open" with such a folder.
+    // The message says "could not open" without a folder of headers, and "cannot open" with such a
+    // folder.
     if !log.contains(" open source file ") {
         return log.to_owned();
     }

@@ -1,4 +1,4 @@
-//! Reads a source file that the reader has written.
+//! Reads a source or PTX file that the user provides.
 
 use std::{
     fs::{self, File},

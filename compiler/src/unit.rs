@@ -1,9 +1,10 @@
-//! Compilation units: a unit is a source, the architecture to compile it for, and options.
+//! Compilation units. A unit is a source, the architecture for which it is compiled, and options.
 
 use crate::comments::NEEDS;
 
-/// The element types of the kernels, in the order used in every table. Each type has the name that is used in
-/// `kernel.f32.ptx` and on the command line, and the definition of `Element` in `kernel.cu`.
+/// The element types of the kernels, in the order used in every table. Each type has the name that
+/// is used in `kernel.f32.ptx` and on the command line, and the definition of `Element` in
+/// `kernel.cu`.
 pub const ELEMENTS: [(&str, &str); 3] = [("f32", "float"), ("i32", "int"), ("f64", "double")];
 
 /// The architecture for a kernel that does not name one.
@@ -18,8 +19,8 @@ pub struct Unit<'a> {
     pub file: &'a str,
     /// The oldest architecture on which the code must run; 70 means `compute_70`.
     pub architecture: u32,
-    /// The options in NVRTC's form: `--define-macro=`, `--std=`, `--generate-line-info`. The options are part of the
-    /// stamp on committed PTX.
+    /// The options in NVRTC's form: `--define-macro=`, `--std=`, `--generate-line-info`. The
+    /// options are part of the stamp on committed PTX.
     pub options: Vec<String>,
 }
 

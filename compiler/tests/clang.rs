@@ -103,8 +103,8 @@ fn included_files_have_the_names_and_lines_that_nvrtc_gives_them() {
             lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
         };
         assert_eq!(words(".file"), [".file 1 \"kernel.cu\"", ".file 2 \"tile.cuh\""], "{compiler}");
-        // Inlined code is attributed to its caller's line in the kernel. Older versions of clang do not write
-        // the caller (`@[`).
+        // Inlined code is attributed to its caller's line in the kernel. Older versions of clang do
+        // not write the caller (`@[`).
         let places = words(".loc");
         let own = |place: &String| {
             place.contains(".loc 1 3 ")

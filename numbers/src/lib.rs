@@ -1,6 +1,6 @@
-//! Utilities for numbers: element types and their arithmetic on the host, exact sums, random bits
-//! by index, sizes as text, wrapped lines, and quantiles. The crate is optimized in every profile,
-//! because tests add millions of elements.
+//! Utilities for numbers: element types and their arithmetic on the host, exact sums, pseudorandom
+//! bits by index, sizes as text, wrapped lines, and quantiles. The crate is optimized in every
+//! profile, because tests add millions of elements.
 #![forbid(unsafe_code)]
 
 mod element;

@@ -1,7 +1,8 @@
-//! Random bits by index. The generator has no state, so any part of a sequence can be computed
-//! directly.
+//! Pseudorandom bits, computed from their index. The generator has no state, so any part of a
+//! sequence can be computed directly.
 
-/// Returns pseudorandom bits: the output of SplitMix64 at this index in its sequence.
+/// Returns the output of SplitMix64 at this index in its sequence, which consists of pseudorandom
+/// bits.
 ///
 /// Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
 pub fn mixed(place: u64) -> u64 {

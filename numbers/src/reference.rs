@@ -77,9 +77,9 @@ impl Reference {
         }
     }
 
-    /// Returns the largest error that rounding can explain after `depth` consecutive additions,
-    /// each of which has a relative error of at most `roundoff`: γ · Σ|x| with γ = depth · u / (1 −
-    /// depth · u).
+    /// Returns an upper bound on the rounding error of `depth` consecutive additions, each with a
+    /// relative error of at most `roundoff`. The bound is γ · Σ|x| with γ = depth · u / (1 − depth
+    /// · u), where u is `roundoff`.
     ///
     /// Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2.
     pub fn bound(&self, depth: u32, roundoff: f64) -> f64 {
@@ -115,7 +115,7 @@ mod tests {
         let rest = 2f64.powi(-60);
         let some = f64::sum(&[1.0, rest]);
         assert_eq!((some.float(), some.distance(1.0)), (1.0, rest));
-        // The distance has the right sign.
+        // The rounding error of the reference is subtracted, not added.
         let above = 1.0 + f64::EPSILON;
         assert_eq!(some.distance(above), f64::EPSILON - rest);
         assert_eq!(some.plus(some).distance(2.0), 2.0 * rest);

@@ -34,10 +34,10 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     fn fill(rng: &mut ChaCha8Rng, draw: fn(&mut ChaCha8Rng) -> Self, values: &mut [Self]);
     /// Adds two values as the kernel does.
     fn plus(self, other: Self) -> Self;
-    /// Returns the exact sum, or the sum to the precision of two doubles.
+    /// Returns the sum: exact for integers, and as accurate as two doubles for floats.
     fn sum(values: &[Self]) -> Reference;
-    /// Returns the sum that a correct kernel computes: the exact sum, converted to this type;
-    /// integers wrap.
+    /// Returns the sum that a correct kernel computes, which is the exact sum converted to this
+    /// type. Sums of integers wrap.
     fn expected(reference: &Reference) -> Value;
     /// Converts the value for output.
     fn value(self) -> Value;

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, str::FromStr};
 
-/// The largest accepted size. The size of the elements in bytes fits into 64 bits for every element
+/// The largest accepted size, in elements. Its size in bytes fits into 64 bits for every element
 /// type.
 const LARGEST: u64 = 1 << 48;
 
@@ -68,8 +68,8 @@ impl FromStr for Size {
     }
 }
 
-/// Sizes in the order in which they are written. In a list such as `1,257,2^20`, the form
-/// `2^10..2^28` stands for sizes that start with the first and double, up to at most the last.
+/// A list of sizes such as `1,257,2^20`, in the order in which they are written. The form
+/// `2^10..2^28` stands for the sizes that double from the first one, up to at most the last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes(pub Vec<Size>);
 

@@ -1,7 +1,7 @@
 //! Maps each PTX instruction to machine instructions: their kind, their number, and the registers
 //! that they read and write.
 //!
-//! The rules follow ptxas, but cover only what kernels that compute sums need. The test
+//! The rules follow ptxas, but cover only the instructions of kernels that compute sums. The test
 //! `slots_are_those_of_ptxas` compares the totals with the instruction counts from GPUs.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,33 +10,33 @@ use simt::Kernel;
 /// The kind of an instruction, which selects its row in the table of a [`Gpu`](crate::Gpu).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Integer and logic.
+    /// Integer and logic operations.
     Int,
     /// Integer multiplication.
     Mad,
-    /// 64-bit integer: two instructions.
+    /// 64-bit integer operations, which take two machine instructions.
     Wide,
-    /// `f32`.
+    /// `f32` arithmetic.
     Float,
-    /// `f64`.
+    /// `f64` arithmetic.
     Double,
     /// Integer division and remainder.
     Remainder,
-    /// Reading a special register.
+    /// Reads of special registers.
     Special,
-    /// Reading an argument or another constant.
+    /// Reads of arguments and other constants.
     Constant,
     /// Shuffles and votes.
     Shuffle,
-    /// `redux`.
+    /// Warp-wide reductions (`redux`).
     Redux,
     /// Loads from shared memory.
     Shared,
     /// Stores to shared memory.
     SharedStore,
-    /// `__syncwarp()`.
+    /// Warp barriers (`__syncwarp()`).
     WarpBarrier,
-    /// Branches, exits, and global memory accesses, whose latency depends on the throughput.
+    /// Branches, exits, and global memory accesses, whose latency depends on the memory throughput.
     Other,
 }
 
@@ -62,7 +62,7 @@ impl Kind {
         Kind::Other,
     ];
 
-    /// The name in the table of a GPU.
+    /// Returns the name of the kind in the table of a GPU.
     pub(crate) fn key(self) -> Option<&'static str> {
         Some(match self {
             Kind::Int => "int",
@@ -80,7 +80,7 @@ impl Kind {
         })
     }
 
-    /// The number of machine instructions in the operation that the probes time.
+    /// Returns the number of machine instructions in the operation that the probes time.
     pub(crate) fn probed(self) -> f64 {
         match self {
             Kind::Wide => 2.0,
@@ -89,8 +89,8 @@ impl Kind {
         }
     }
 
-    /// The kind whose unit executes this kind: 64-bit sums and remainders are mostly integer
-    /// instructions.
+    /// Returns the kind whose unit executes this kind. Most machine instructions of 64-bit sums and
+    /// of remainders are integer instructions.
     pub(crate) fn unit(self) -> usize {
         match self {
             Kind::Wide | Kind::Remainder => Kind::Int as usize,
@@ -98,7 +98,7 @@ impl Kind {
         }
     }
 
-    /// Whether the unit is shared by all schedulers of the multiprocessor.
+    /// Returns whether the unit is shared by all schedulers of the multiprocessor.
     pub(crate) fn is_shared_unit(self) -> bool {
         matches!(self, Kind::Shuffle | Kind::Redux | Kind::Shared | Kind::SharedStore)
     }
@@ -107,7 +107,7 @@ impl Kind {
 /// One PTX instruction.
 #[derive(Clone, Debug)]
 pub struct Inst {
-    /// The kind of the machine instructions.
+    /// The kind of its machine instructions.
     pub kind: Kind,
     /// The number of machine instructions; 0 if ptxas needs none.
     pub slots: u16,
@@ -129,7 +129,7 @@ pub struct Inst {
 /// The code of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
-    /// The instructions.
+    /// The instructions of the kernel, in order.
     pub insts: Vec<Inst>,
     /// For each instruction, the index of the line of machine code that contains it; a line holds
     /// eight instructions.
@@ -139,7 +139,7 @@ pub struct Code {
     /// Whether a warp may poll: a short loop repeats an atomic or an ordered load until its value
     /// changes. The number of repetitions depends on timing.
     pub polls: bool,
-    /// The number of registers.
+    /// The number of PTX registers.
     pub registers: usize,
     /// The maximum number of 32-bit registers that are live at the same time.
     pub live: u32,
@@ -226,7 +226,7 @@ impl Code {
     }
 }
 
-/// The maximum number of 32-bit registers that are live at one instruction.
+/// Returns the maximum number of 32-bit registers that are live at one instruction.
 fn live(kernel: &Kernel, insts: &[Inst], sizes: &[u32]) -> u32 {
     let mut before: Vec<FxHashSet<u16>> = vec![FxHashSet::default(); insts.len() + 1];
     let mut most = 0;
@@ -253,7 +253,7 @@ fn live(kernel: &Kernel, insts: &[Inst], sizes: &[u32]) -> u32 {
     }
 }
 
-/// The words of an instruction.
+/// The text of an instruction, split into its guard, its opcode, and its operands.
 struct Words<'t> {
     guard: Option<&'t str>,
     op: &'t str,
@@ -282,7 +282,7 @@ impl<'t> Words<'t> {
         self.op.split('.').any(|at| at == part)
     }
 
-    /// The registers of each operand.
+    /// Returns the registers of each operand.
     fn registers(&self) -> Vec<Vec<&'t str>> {
         let mut depth = 0;
         let mut all = vec![Vec::new()];
@@ -338,8 +338,8 @@ impl<'t> Words<'t> {
     }
 
     /// Returns the kind and the number of the machine instructions. `shared` contains the registers
-    /// with shared memory addresses, which have 32 bits in machine code; `scaled` contains the
-    /// registers with products, which are part of the addition that uses them.
+    /// that hold shared memory addresses, which have 32 bits in machine code. `scaled` contains the
+    /// registers that hold products, which ptxas folds into the addition that uses them.
     fn cost(
         &self,
         shared: &mut FxHashSet<&'t str>,
@@ -365,8 +365,8 @@ impl<'t> Words<'t> {
                 } else if of(&["%ntid", "%nctaid"]) {
                     (Kind::Constant, 1)
                 } else if symbol {
-                    // The base of the shared memory window: reads of a special register and a
-                    // constant, and an addition.
+                    // The instructions that compute the base of the shared memory window: reads of
+                    // a special register and of a constant, and an addition.
                     (Kind::Constant, 3)
                 } else {
                     // Constants and copies become operands of other instructions.

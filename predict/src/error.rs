@@ -1,6 +1,6 @@
 //! Reasons why there is no prediction.
 
-/// Why there is no prediction.
+/// The reason why there is no prediction.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The GPU has no table.
@@ -16,19 +16,19 @@ pub enum Error {
     /// A file with a table cannot be read.
     #[error("reading {file}: {why}; `ladder probe` writes this file")]
     Unread {
-        /// The file.
+        /// The name of the file.
         file: String,
-        /// The reason.
+        /// The reason why the file cannot be read.
         why: String,
     },
-    /// The kernel is for a newer GPU.
+    /// The kernel requires a newer GPU.
     #[error("{kernel} needs compute capability {}.{}, but {gpu} has {}.{}", needs / 10, needs % 10, has / 10, has % 10)]
     Newer {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
         /// The compute capability that it needs, times ten.
         needs: u32,
-        /// The GPU.
+        /// The name of the GPU.
         gpu: String,
         /// The GPU's compute capability, times ten.
         has: u32,
@@ -36,9 +36,9 @@ pub enum Error {
     /// The last line of a table is not complete.
     #[error("`{file}` is truncated: it ends in `{last}`; run `ladder probe` again")]
     Cut {
-        /// The file.
+        /// The name of the file.
         file: String,
-        /// The last line.
+        /// The incomplete last line.
         last: String,
     },
     /// A table lacks an entry.
@@ -46,9 +46,9 @@ pub enum Error {
         "the table of `{file}` has no `{key}`: the file is truncated or damaged; run `ladder probe` again"
     )]
     Table {
-        /// The table.
+        /// The name of the file that contains the table.
         file: String,
-        /// The missing entry.
+        /// The key of the missing entry.
         key: String,
     },
     /// An entry of a table is not a number.
@@ -56,11 +56,11 @@ pub enum Error {
         "the table of `{file}` has `{key} = {value}`, which is not a positive number, or too large: run `ladder probe` again"
     )]
     Number {
-        /// The table.
+        /// The name of the file that contains the table.
         file: String,
-        /// The entry.
+        /// The key of the entry.
         key: String,
-        /// Its value.
+        /// The value of the entry, as text.
         value: String,
     },
 }

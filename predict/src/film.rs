@@ -10,10 +10,10 @@ use crate::{
     trace::Blocks,
 };
 
-/// A film of one multiprocessor.
+/// A film, which is a recording of one multiprocessor.
 #[derive(Clone, Debug)]
 pub struct Film {
-    /// Cycles.
+    /// The number of recorded cycles.
     pub cycles: u32,
     /// For each scheduler, its warp slots.
     pub lanes: [Vec<Lane>; 4],
@@ -27,22 +27,23 @@ pub struct Film {
     pub lines: Vec<u32>,
 }
 
-/// A part of a film, as numbers.
+/// Statistics of a part of a film.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
     /// The first cycle of the part, and the first cycle after the part.
     pub cycles: [u32; 2],
-    /// The fraction of the schedulers' cycles in which they issue.
+    /// The fraction of the schedulers' cycles in which an instruction issues.
     pub issue: f64,
-    /// For each state, the fraction of the time of all warp slots.
+    /// For each state, the fraction of the cycles of all warp slots.
     pub states: [f64; State::COUNT],
-    /// Bytes in flight, on average.
+    /// The average number of bytes in flight.
     pub flight: f64,
-    /// The fraction that is used of the multiprocessor's share of the bus.
+    /// The fraction of the multiprocessor's share of the memory bandwidth that is used.
     pub bus: f64,
 }
 
-/// Films the first `cycles` cycles of a launch of `grid` blocks, a few of which were recorded.
+/// Films the first `cycles` cycles of a launch of `grid` blocks. `recorded` contains a few of these
+/// blocks.
 pub fn film(gpu: &Gpu, recorded: &Blocks, grid: u64, registers: Option<u32>, cycles: u32) -> Film {
     let (resident, registers) = resident(gpu, recorded, registers);
     // A block takes longer than 64 cycles.
@@ -57,7 +58,7 @@ pub fn film(gpu: &Gpu, recorded: &Blocks, grid: u64, registers: Option<u32>, cyc
 }
 
 impl Film {
-    /// Returns a part of the film as numbers.
+    /// Returns the statistics of the part of the film from cycle `from` up to cycle `to`.
     pub fn part(&self, gpu: &Gpu, [from, to]: [u32; 2]) -> Part {
         let time = f64::from(to - from).max(1.0);
         let slots = (gpu.limits.threads / 32) as f64;

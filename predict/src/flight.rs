@@ -2,8 +2,8 @@
 
 use crate::trace::{Blocks, Op, What};
 
-/// Returns the maximum number of input bytes that a block requests before an instruction needs any
-/// of them.
+/// Returns the maximum number of input bytes that a block requests before an instruction needs the
+/// first of them.
 pub fn in_flight(recorded: &Blocks) -> f64 {
     let block = recorded.blocks.first().map_or(&[][..], |(_, warps)| warps.as_slice());
     block.iter().map(|warp| of_warp(recorded, warp)).sum()

@@ -2,16 +2,16 @@
 
 use crate::{code::Kind, error::Error};
 
-/// A GPU, as the model describes it. Cycles are those of the multiprocessor clock.
+/// The parameters of a GPU in the model. Cycles are those of the multiprocessor clock.
 #[derive(Clone, Debug)]
 pub struct Gpu {
     /// The name of the GPU.
     pub name: String,
-    /// The source of the table: probes, or a data sheet.
+    /// The source of the table, which is probes or a data sheet.
     pub source: &'static str,
     /// The number of multiprocessors.
     pub sms: u32,
-    /// Cycles per microsecond.
+    /// The clock rate, in MHz (cycles per microsecond).
     pub mhz: f64,
     /// The compute capability, times ten; a kernel for a newer compute capability does not run.
     pub capability: u32,
@@ -21,8 +21,8 @@ pub struct Gpu {
     pub cycles: [f64; Kind::COUNT],
     /// The latency of a block barrier in cycles: a constant, and the cycles that each warp adds.
     pub barrier: [f64; 2],
-    /// Cycles for an instruction-cache miss: for each line of code, its first execution on a
-    /// multiprocessor in a launch.
+    /// The latency, in cycles, of an instruction-cache miss. In each launch, the first execution of
+    /// each line of code on a multiprocessor misses.
     pub fetch: f64,
     /// The latency, in cycles, of a multiprocessor's first load from memory in a launch.
     pub first: f64,
@@ -30,11 +30,12 @@ pub struct Gpu {
     pub l2: f64,
     /// The latency, in cycles, of an atomic that returns a value.
     pub atomic: f64,
-    /// Cycles between two atomics on one address, by any two lanes on the GPU.
+    /// The minimum number of cycles between two atomics on one address, issued by any lanes on the
+    /// GPU.
     pub same: f64,
     /// The latency, in cycles, of a fence after a store.
     pub fence: f64,
-    /// Cycles between the starts of two blocks on a multiprocessor.
+    /// The minimum number of cycles between the starts of two blocks on a multiprocessor.
     pub block: f64,
     /// Cycles from the end of a block to the start of the block that replaces it.
     pub replace: f64,
@@ -58,13 +59,13 @@ pub struct Gpu {
 /// The limits of a multiprocessor.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Resident threads.
+    /// The maximum number of resident threads.
     pub threads: u32,
-    /// Resident blocks.
+    /// The maximum number of resident blocks.
     pub blocks: u32,
-    /// Registers of 32 bits.
+    /// The number of 32-bit registers.
     pub registers: u32,
-    /// Bytes of shared memory.
+    /// The number of bytes of shared memory.
     pub shared: u32,
     /// The maximum number of bytes of shared memory per block.
     pub shared_block: u32,
@@ -85,17 +86,19 @@ const SM_90: Limits = Limits {
     cluster: 16,
 };
 
-/// The fraction of the bandwidth that a table of latency against load must at least reach.
+/// The smallest acceptable ratio of the highest throughput in a table of loaded latencies to the
+/// memory bandwidth.
 const MOST_OF: f64 = 0.8;
 
-/// No GPU has more multiprocessors.
+/// The maximum number of multiprocessors in a valid table. No GPU has more.
 const MOST_SMS: f64 = 4096.0;
 
-/// Cycles between two atomics on one address, for tables that were made before `probe.cu` measured
-/// this number; the value is assumed.
+/// The minimum number of cycles between two atomics on one address, for tables that were made
+/// before `probe.cu` measured this number. The value is an assumption.
 const SAME: f64 = 1.0;
 
-/// Cycles to fetch a line of code for the first time: fitted to the steps at 2^10 elements on the H200, in steps of ten.
+/// The number of cycles to fetch a line of code for the first time. It was fitted, in increments of
+/// ten, to the times of the steps at 2^10 elements on the H200.
 const FETCH: f64 = 50.0;
 
 impl Gpu {
@@ -106,7 +109,8 @@ impl Gpu {
         [(us - error).max(0.0), us + error]
     }
 
-    /// Parses the outputs of the programs `probe.cu` and `latency.cu`: their files, and the texts.
+    /// Parses the outputs of the programs `probe.cu` and `latency.cu`. Each output is given as the
+    /// name and the text of a file.
     pub fn parse([probes, load]: [(&str, &str); 2]) -> Result<Gpu, Error> {
         let (table, load) = (Table::whole(probes)?, Table::whole(load)?);
         let get = |key: &str| table.number(key);
@@ -130,8 +134,8 @@ impl Gpu {
             }
         }
         // The probe's additions and masks alternate between two units, but most integer
-        // instructions need the unit with 16 lanes: the CUDA programming guide gives 64 results per
-        // cycle.
+        // instructions need the unit with 16 lanes. The CUDA programming guide gives 64 results per
+        // cycle for the four schedulers together.
         cycles[Kind::Int as usize] = 2.0;
         // No probe reads constants; the model assumes the latency of special registers.
         latency[Kind::Constant as usize] = latency[Kind::Special as usize];
@@ -140,7 +144,8 @@ impl Gpu {
         let each = (most - least) / 31.0;
         let per_us = |gb: f64| gb * 1000.0 / mhz;
         let dram = per_us(get("dram_gb_per_s")?);
-        // Tables that were made before `probe.cu` printed the limits are from GPUs of capability 9.0.
+        // Tables that were made before `probe.cu` printed the limits are from GPUs of capability
+        // 9.0.
         let limit = |key: &str, other: u32| table.number_or(key, other.into()).map(|n| n as u32);
         let capability = limit("capability", 90)?;
         Ok(Gpu {
@@ -176,7 +181,7 @@ impl Gpu {
         })
     }
 
-    /// Returns a GPU like this one, but with `times` times the latency of memory.
+    /// Returns a GPU like this one, but with the latency of memory multiplied by `times`.
     #[must_use]
     pub fn with_latency(mut self, times: f64) -> Gpu {
         self.first *= times;
@@ -184,7 +189,7 @@ impl Gpu {
         self
     }
 
-    /// Returns a GPU like this one, but with `times` times the bandwidth of memory.
+    /// Returns a GPU like this one, but with the bandwidth of memory multiplied by `times`.
     #[must_use]
     pub fn with_bandwidth(mut self, times: f64) -> Gpu {
         self.dram *= times;
@@ -211,14 +216,14 @@ impl Gpu {
     }
 }
 
-/// Lines of the form `key = value # comment`.
+/// A table of lines of the form `key = value # comment`.
 pub(crate) struct Table<'t> {
     pub(crate) file: &'t str,
     pub(crate) text: &'t str,
 }
 
 impl<'t> Table<'t> {
-    /// Returns a table whose last line is complete.
+    /// Creates a table after checking that its last line is complete.
     fn whole((file, text): (&'t str, &'t str)) -> Result<Table<'t>, Error> {
         if text.ends_with('\n') {
             return Ok(Table { file, text });
@@ -234,14 +239,14 @@ impl<'t> Table<'t> {
         found.map(|(_, value)| value.trim()).ok_or_else(missing)
     }
 
-    /// Returns the value of an entry, or `other` if the table is an older one without this entry.
+    /// Returns the value of an entry, or `other` if the table is too old to have this entry.
     fn number_or(&self, key: &str, other: f64) -> Result<f64, Error> {
         if self.text(key).is_ok() { self.number(key) } else { Ok(other) }
     }
 
     pub(crate) fn number(&self, key: &str) -> Result<f64, Error> {
         let value = self.text(key)?;
-        // Each entry is a time or a rate, so zero is as invalid as a word.
+        // Each entry is a time or a rate, so zero is invalid too.
         let positive = |number: &f64| number.is_finite() && *number > 0.0;
         value.parse().ok().filter(positive).ok_or_else(|| Error::Number {
             file: self.file.to_owned(),
@@ -251,9 +256,10 @@ impl<'t> Table<'t> {
     }
 }
 
-/// Parses the loaded latency: throughput in bytes per cycle, and latency in cycles. The rows are
-/// sorted by throughput; a row whose latency is not higher than that of the row before is left out.
-/// The rows must reach most of the bandwidth `dram`.
+/// Parses the loaded latencies into pairs of a throughput, in bytes per cycle, and a latency, in
+/// cycles. The rows are sorted by throughput; a row is omitted if its latency is not higher than
+/// that of the row before. The highest throughput must exceed [`MOST_OF`] times the bandwidth
+/// `dram`.
 fn latencies(table: &Table<'_>, mhz: f64, dram: f64) -> Result<Vec<[f64; 2]>, Error> {
     let missing = |key: &str| Error::Table { file: table.file.to_owned(), key: key.to_owned() };
     let mut lines = table.text.lines().filter(|line| !line.starts_with('#'));

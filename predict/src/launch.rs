@@ -13,19 +13,19 @@ use crate::{
 /// The predicted cycles of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launched {
-    /// The simulation.
+    /// The outcome of the simulation of one multiprocessor.
     pub ran: Ran,
     /// The number of blocks that are resident on a multiprocessor.
     pub resident: u32,
     /// The number of registers per thread.
     pub registers: u32,
-    /// The number of blocks that the multiprocessor runs.
+    /// The number of blocks that this multiprocessor runs.
     pub blocks: u64,
     /// The number of input bytes that all resident blocks together have in flight.
     pub flight: f64,
-    /// Atomic operations of the whole grid.
+    /// The number of atomic operations of the whole grid.
     pub atomics: f64,
-    /// Whether warps poll.
+    /// Whether warps may poll.
     pub polls: bool,
 }
 
@@ -49,15 +49,15 @@ pub fn wanted(gpu: &Gpu, grid: u64) -> Vec<u64> {
 }
 
 impl Launched {
-    /// Returns the launch with at least the time that the bus needs for all `bytes` of the input.
-    /// Multiprocessors with less work leave their share of the bus to the others, but the number of
-    /// such multiprocessors is not simulated.
+    /// Extends the launch, if necessary, to the time that the bus needs to transfer all `bytes`
+    /// bytes of the input. Multiprocessors with less work leave their share of the bus to the
+    /// others, but the simulation does not count these multiprocessors.
     #[must_use]
     pub fn at_least(mut self, gpu: &Gpu, bytes: f64) -> Launched {
         let least = bytes / gpu.dram + gpu.load[0][1];
         let more = (least / self.ran.cycles).max(1.0);
         self.ran.cycles *= more;
-        // In the cycles that are added, the bus is busy.
+        // In the added cycles, the bus is busy.
         self.ran.spent = self.ran.spent.map(|spent| spent / more);
         self.ran.spent[Spent::Dram as usize] += 1.0 - 1.0 / more;
         self
@@ -78,19 +78,19 @@ impl Launched {
     }
 }
 
-/// A block of the first wave that is neither the first nor the last, if there is one.
+/// Returns a block of the first wave that is neither the first block nor the last, if there is one.
 fn middle(gpu: &Gpu, grid: u64) -> u64 {
     grid.min(u64::from(gpu.sms)) / 2
 }
 
-/// The blocks of the multiprocessor that runs this block.
+/// Returns the blocks of the multiprocessor that runs this block.
 fn own(gpu: &Gpu, grid: u64, block: u64) -> impl Iterator<Item = u64> {
     let sms = u64::from(gpu.sms);
     (block % sms..grid).step_by(gpu.sms.max(1) as usize)
 }
 
-/// The number of waves of blocks that are simulated; further waves take as long as the last
-/// simulated ones.
+/// The number of waves of blocks that are simulated. Each further wave is assumed to take as long
+/// as the last simulated waves.
 const WAVES: usize = 6;
 
 /// Predicts a launch of `grid` blocks, a few of which were recorded.
@@ -133,8 +133,8 @@ pub fn launch(gpu: &Gpu, recorded: &Blocks, grid: u64, registers: Option<u32>) -
     Launched { ran, resident, registers, blocks, flight, atomics, polls: recorded.code.polls }
 }
 
-/// The first blocks of the multiprocessor that runs the last block of the grid; this last block is
-/// at the end.
+/// Returns the first blocks of the multiprocessor that runs the last block of the grid. The last
+/// block of the grid is the last of these blocks.
 pub(crate) fn blocks_of<'r>(
     gpu: &Gpu,
     recorded: &'r Blocks,

@@ -1,4 +1,4 @@
-//! The GPUs that have a table, by name, and tables that `ladder probe` has written.
+//! Finds the table of a GPU by the GPU's name, or in a folder that `ladder probe` has written.
 
 use std::path::Path;
 
@@ -20,8 +20,8 @@ const H100: [(&str, &str); 2] = [
     ("h100", include_str!("../../results/probes/2026-11-26-nvidia-h100-80gb-hbm3/latency.csv")),
 ];
 
-/// The errors of the predictions: for each GPU with probes, and for both from their data sheets
-/// alone.
+/// The errors of the predictions for the two GPUs with probes, and for the same two GPUs when they
+/// are predicted from their data sheets alone.
 const ERRORS: [&str; 3] = [
     include_str!("../../results/predictions/h200.toml"),
     include_str!("../../results/predictions/h100.toml"),
@@ -29,7 +29,7 @@ const ERRORS: [&str; 3] = [
 ];
 
 impl Gpu {
-    /// The names of the GPUs that have a table: from probes, and from data sheets.
+    /// The names of the GPUs that have a table, from probes or from data sheets.
     pub const NAMES: [&str; 6] = ["h200", "h100", "a100", "rtx4090", "b200", "orin"];
 
     /// Returns the GPU with this name, or the one whose probes are in this folder.
@@ -44,8 +44,8 @@ impl Gpu {
         }
     }
 
-    /// Reads the folder that `ladder probe` has written. The range of its predictions is that of
-    /// the H100, for which the model also uses nothing but the probes.
+    /// Reads a folder that `ladder probe` has written. The predictions get the error range of the
+    /// H100, for which the model also uses only probes.
     fn probed(folder: &str) -> Result<Gpu, Error> {
         if !Path::new(folder).is_dir() {
             let (gpu, known) = (folder.to_owned(), Gpu::NAMES.join(", "));

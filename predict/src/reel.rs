@@ -61,9 +61,9 @@ impl From<Spent> for State {
 /// A state of a warp slot, which lasts until the next state begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// The first cycle.
+    /// The first cycle in this state.
     pub from: u32,
-    /// The state.
+    /// The state of the slot.
     pub state: State,
     /// The instruction that the warp issues in this cycle, or the last one that it issued.
     pub pc: u32,
@@ -84,9 +84,9 @@ pub struct Lane {
 pub struct Flight {
     /// The scheduler and the slot of its warp.
     pub lane: [u32; 2],
-    /// The instruction.
+    /// The index of the instruction.
     pub pc: u32,
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: f64,
     /// The cycle in which the load is issued.
     pub leaves: f64,
@@ -96,7 +96,7 @@ pub struct Flight {
     pub back: f64,
 }
 
-/// Records the simulation.
+/// A recording of a simulation.
 #[derive(Debug, Default)]
 pub(crate) struct Reel {
     until: f64,
@@ -118,7 +118,7 @@ impl Reel {
         now >= self.until
     }
 
-    /// A warp starts. Returns the warp's slot, which is the first empty one.
+    /// Records the start of a warp. Returns the warp's slot, which is the first empty one.
     pub(crate) fn enter(&mut self, scheduler: usize, block: usize, warp: usize, now: f64) -> usize {
         let lanes = &mut self.lanes[scheduler];
         let is_empty = |lane: &Lane| lane.states.last().is_none_or(|s| s.state == State::Empty);

@@ -1,4 +1,4 @@
-//! GPUs that are known from their data sheets alone.
+//! GPUs that are described by their data sheets alone.
 //!
 //! A data sheet gives the number of multiprocessors, the clock rate and the bandwidth. Limits and
 //! throughputs follow from the compute capability (CUDA C++ Programming Guide, *Technical
@@ -18,7 +18,7 @@ pub struct Sheet {
     pub key: &'static str,
     /// The name of the GPU.
     pub name: &'static str,
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     pub sms: u32,
     /// The highest clock rate, in MHz. If the sheet does not give it, it is computed from the peak
     /// rate of `float` arithmetic.
@@ -27,7 +27,7 @@ pub struct Sheet {
     pub bus: f64,
     /// The compute capability, times ten.
     pub capability: u32,
-    /// The documents.
+    /// The documents that state these numbers.
     pub source: &'static str,
 }
 
@@ -89,25 +89,26 @@ pub const SHEETS: [Sheet; 6] = [
     },
 ];
 
-/// Cycles of a load when the memory is idle, on a V100, an A100 and an H100 alike: table 3 of
-/// <https://pmc.ncbi.nlm.nih.gov/articles/PMC10448217/>.
+/// The latency of a load when the memory is idle, in cycles. It is similar on a V100, an A100 and
+/// an H100 (table 3 of <https://pmc.ncbi.nlm.nih.gov/articles/PMC10448217/>).
 const LATENCY: f64 = 400.0;
 
-/// The fraction of the peak bandwidth that a kernel reaches. This fraction is assumed: on GPUs of
-/// several generations, published copies reach nine tenths of the peak.
+/// The fraction of the peak bandwidth that a kernel is assumed to reach. In published copy
+/// benchmarks on GPUs of several generations, it is about nine tenths.
 const REACHED: f64 = 0.9;
 
-/// The factor by which the idle latency grows at a fraction of the bandwidth, like that of a queue,
-/// up to this fraction.
+/// The highest bandwidth utilization in the table of loaded latencies. As in a queue, the latency
+/// at a utilization `u` is the idle latency plus a term proportional to `u / (1 - u)`.
 const FULL: f64 = 0.96;
 
 impl Sheet {
-    /// The sheet with this name.
+    /// Returns the sheet with this name.
     pub(crate) fn named(key: &str) -> Option<&'static Sheet> {
         SHEETS.iter().find(|sheet| sheet.key == key)
     }
 
-    /// The table of the GPU. `other` is an H200, whose numbers are used where no document has them.
+    /// Returns the table of the GPU. `other` is the table of an H200, whose numbers are used where
+    /// no document states one.
     pub(crate) fn gpu(&self, other: Gpu) -> Gpu {
         let per_cycle = |gb: f64| gb * 1000.0 / self.mhz;
         let dram = per_cycle(REACHED * self.bus);
@@ -135,7 +136,7 @@ impl Sheet {
         }
     }
 
-    /// The number of a scheduler's lanes for `float` and for `double`.
+    /// Returns the number of lanes of one scheduler for `float` and for `double` arithmetic.
     fn lanes(&self) -> (f64, f64) {
         match self.capability {
             80 => (16.0, 8.0),

@@ -14,7 +14,7 @@ use crate::{
 pub struct Work<'w> {
     /// The code of the kernel.
     pub code: &'w Code,
-    /// The instructions of the warps of each block.
+    /// For each block, the instructions of each of its warps.
     pub blocks: Vec<&'w [Vec<Op>]>,
     /// The number of blocks that are resident at the same time.
     pub resident: usize,
@@ -45,12 +45,12 @@ struct Warp<'w> {
     at: usize,
     /// The number of machine instructions of the current operation that have not been issued.
     left: u16,
-    /// The cycle from which the warp can issue, and what it waits for until then.
+    /// The cycle from which the warp can issue, and the reason why it waits until then.
     wakes: f64,
     waits: Spent,
     /// The same two values for the operation after the barrier at which the warp waits.
     after: (f64, Spent),
-    /// For each register, the cycle in which its value is ready, and what the value waits for.
+    /// For each register, the cycle in which its value is ready, and the reason for the wait.
     ready: Vec<(f64, Spent)>,
     /// The cycle by which all stores of the warp have arrived.
     stored: f64,
@@ -68,7 +68,7 @@ struct Resident {
     copies: Vec<(u32, f64)>,
 }
 
-/// L2 and DRAM, from the viewpoint of this multiprocessor.
+/// L2 and DRAM, as one multiprocessor uses them.
 struct Memory<'g> {
     gpu: &'g Gpu,
     busy: f64,
@@ -83,13 +83,14 @@ struct Memory<'g> {
     last: f64,
     first: bool,
     counted: bool,
-    /// The cycles in which the last load occupied the bus, from the multiprocessor's viewpoint.
+    /// The cycles in which the bus transfer of the last load began and ended, as computed for this
+    /// multiprocessor.
     bus: [f64; 2],
     /// The cycle in which the values of the last load are ready.
     done: f64,
 }
 
-/// The bytes that an operation loads from memory.
+/// Returns the number of bytes that an operation loads from memory.
 fn loads(op: &Op) -> Option<f64> {
     match op.what {
         What::Load { sectors, far: true } => Some(32.0 * f64::from(sectors)),
@@ -121,7 +122,8 @@ impl Lines {
 const WINDOW: f64 = 700.0;
 
 impl Memory<'_> {
-    /// Returns the cycles of an atomic. The counter of the first atomic is in DRAM, not in L2.
+    /// Returns the latency of an atomic, in cycles. For the first atomic, the counter is in DRAM
+    /// and not yet in L2.
     fn atomic(&mut self) -> f64 {
         let far = if self.counted { 0.0 } else { self.gpu.first - self.gpu.l2 };
         self.counted = true;
@@ -129,7 +131,7 @@ impl Memory<'_> {
     }
 
     /// Returns the cycle in which the values of a load of `bytes` bytes, issued at `now`, are
-    /// ready, and what the load waits for.
+    /// ready, and the reason for the wait.
     fn load(&mut self, now: f64, bytes: f64, far: bool) -> (f64, Spent) {
         self.link = self.link.max(now) + bytes / self.gpu.sm_bytes[0];
         if !far {
@@ -155,12 +157,12 @@ impl Memory<'_> {
     }
 }
 
-/// Runs the blocks.
+/// Simulates the blocks without recording.
 pub fn run(gpu: &Gpu, work: &Work<'_>) -> Ran {
     simulate(gpu, work, None)
 }
 
-/// Runs the blocks, and records each cycle if there is a reel, until the reel ends.
+/// Simulates the blocks. If there is a reel, records each cycle until the end of the reel.
 pub(crate) fn simulate(gpu: &Gpu, work: &Work<'_>, mut reel: Option<&mut Reel>) -> Ran {
     let busy = f64::from(work.busy.max(1));
     let rate = (gpu.dram / busy).min(gpu.sm_bytes[1]);

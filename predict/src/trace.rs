@@ -16,7 +16,7 @@ use crate::code::{Code, Inst};
 /// One executed instruction of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// Index of the instruction in the kernel.
+    /// The index of the instruction in the kernel.
     pub pc: u32,
     /// The effect of the instruction, apart from its register operands.
     pub what: What,
@@ -25,40 +25,40 @@ pub struct Op {
 /// The effect of an instruction, apart from its register operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Nothing.
+    /// The instruction has no further effect.
     Plain,
     /// A branch that ptxas replaces with predication. If no lane of the warp executes the body, its
     /// machine instructions issue without effect; the two fields are the number of these
     /// instructions, and the number of those that use the shared memory unit.
     Skipped([u16; 2]),
-    /// A shared memory access, with its number of passes.
+    /// A shared memory access, with its number of passes over the banks.
     Shared(u16),
-    /// A load.
+    /// A load from global memory.
     Load {
-        /// Sectors of 32 bytes.
+        /// The number of 32-byte sectors.
         sectors: u16,
         /// Whether the sectors are part of the input, which is not in L2.
         far: bool,
     },
-    /// A store.
+    /// A store to global memory.
     Store {
-        /// Sectors of 32 bytes.
+        /// The number of 32-byte sectors.
         sectors: u16,
     },
-    /// An atomic.
+    /// An atomic operation.
     Atomic,
     /// A bulk copy into shared memory, which completes a phase of a barrier.
     Copy {
-        /// Bytes.
+        /// The number of bytes.
         bytes: u32,
-        /// Address of the barrier.
+        /// The address of the barrier.
         barrier: u32,
     },
     /// A wait for a phase of a barrier; phases are numbered from 0.
     Wait {
-        /// Address of the barrier.
+        /// The address of the barrier.
         barrier: u32,
-        /// The phase.
+        /// The number of the phase.
         phase: u32,
     },
 }
@@ -76,14 +76,14 @@ pub struct Blocks {
     pub shared: u32,
     /// The maximum number of registers per thread, if the kernel limits it.
     pub most_registers: Option<u32>,
-    /// For each recorded block, the number of atomic operations on global memory, over all of its
-    /// lanes. Atomic operations on one address wait for each other.
+    /// For each recorded block, the number of atomic operations on global memory in all of its
+    /// lanes. Atomic operations on one address are serialized.
     pub atomics: Vec<u64>,
 }
 
 impl Blocks {
-    /// Moves loads to the front of their basic blocks, with the instructions that they depend on, as
-    /// ptxas does.
+    /// Moves loads, with the instructions that they depend on, to the front of their basic blocks,
+    /// as ptxas does.
     fn schedule(&mut self) {
         let insts = &self.code.insts;
         for ops in self.blocks.iter_mut().flat_map(|(_, warps)| warps) {
@@ -118,8 +118,8 @@ fn loads_first(insts: &[Inst], block: &mut [Op]) {
             needed.extend(&inst.reads);
         }
     }
-    // If an instruction would move ahead of one that needs an older value of its result, nothing
-    // moves.
+    // If an instruction would move ahead of one that reads or writes the same result register, the
+    // block stays unchanged.
     let mut late: Vec<u16> = Vec::new();
     for (op, early) in block.iter().zip(&early) {
         let inst = &insts[op.pc as usize];

@@ -1,5 +1,5 @@
 //! Measures the interpreter's speed on v0, with blocks of 256 threads and 2^N floats. N is the
-//! first argument; the default is 20.
+//! first argument, or 20 by default.
 
 use std::time::Instant;
 

@@ -31,7 +31,7 @@ pub struct Arch {
     pub shared_per_sm: u32,
     /// Registers per thread.
     pub registers_per_thread: u32,
-    /// Registers per block, and per multiprocessor.
+    /// Registers per block, which is also the number per multiprocessor.
     pub registers_per_block: u32,
     /// Number of blocks in the largest cluster; 1 if clusters are not supported.
     pub cluster: u32,
@@ -39,7 +39,7 @@ pub struct Arch {
 
 const KIB: u32 = 1 << 10;
 
-/// A V100.
+/// The architecture of the V100.
 const SM_70: Arch = Arch {
     name: "sm_70",
     gpu: "V100",
@@ -92,7 +92,7 @@ impl Arch {
         },
     ];
 
-    /// Returns the number in the name: 90 for `sm_90`.
+    /// Returns the number in the name, such as 90 for `sm_90`.
     pub fn number(&self) -> u32 {
         number(self.name).unwrap_or(0)
     }
@@ -123,7 +123,7 @@ impl Arch {
     }
 }
 
-/// Returns the number in the name of a target: 90 for `sm_90a`.
+/// Returns the number in the name of a target, such as 90 for `sm_90a`.
 pub(crate) fn number(name: &str) -> Option<u32> {
     name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
 }

@@ -1,5 +1,5 @@
-//! Reconvergence. Lanes that diverge at a branch reconverge at the branch's immediate
-//! post-dominator.
+//! Computes reconvergence points. Lanes that diverge at a branch reconverge at the branch's
+//! immediate post-dominator.
 
 use crate::inst::{Inst, NOWHERE, Op};
 
@@ -63,8 +63,8 @@ fn post_dominators(next: &[Vec<usize>]) -> Vec<Option<usize>> {
     {
         before[to].push(from);
     }
-    // The blocks in the postorder of a walk along the reversed edges, and the position of each
-    // block.
+    // The blocks in the postorder of a depth-first traversal of the reversed edges, and the
+    // position of each block in this order.
     let (mut order, mut place) = (Vec::new(), vec![None; next.len()]);
     let mut seen = vec![false; next.len()];
     let mut stack = vec![(EXIT, 0)];

@@ -59,9 +59,9 @@ counts! {
     global_st_sectors,
     /// Block barriers that warps executed.
     barriers,
-    /// Warp barriers: `__syncwarp`.
+    /// Warp barriers (`__syncwarp`) that warps executed.
     warp_barriers,
-    /// Shuffles.
+    /// Shuffles that warps executed.
     shuffles,
     /// Atomics and reductions on memory.
     atomics,
@@ -94,7 +94,7 @@ pub struct LaunchCounts {
 /// Counts the work per launch, line, round and (on request) block.
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
-    /// Sum over the launches.
+    /// Sum over all launches.
     pub total: Counts,
     /// One entry for each launch.
     pub launches: Vec<LaunchCounts>,

@@ -1,4 +1,4 @@
-//! All errors. Each error's message is one sentence, which names both sides of the mismatch.
+//! All errors. The message of each error is one sentence, which names both sides of the mismatch.
 
 use std::fmt;
 
@@ -22,8 +22,8 @@ pub enum Error {
     /// The launch does not fit the kernel or the device.
     #[error("{0}")]
     Launch(String),
-    /// A copy, fill or free by the host that is not in a live allocation, or that extends beyond
-    /// its end.
+    /// A copy, fill or free by the host at an address outside all live allocations, or past the end
+    /// of its allocation.
     #[error("{0}")]
     Memory(String),
     /// The kernel's behaviour is undefined.
@@ -90,7 +90,7 @@ impl TrapKind {
 /// A fault in a running kernel, with its kind, its thread and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trap {
-    /// The class of fault.
+    /// The class of the fault.
     pub kind: TrapKind,
     /// Name of the entry.
     pub entry: String,
@@ -108,16 +108,17 @@ pub struct Trap {
     pub line: u32,
     /// Line of the PTX.
     pub ptx_line: u32,
-    /// Names the line: of the source, of a file that it includes, or of the PTX.
+    /// A description of the line, which is a line of the source, of a file that the source
+    /// includes, or of the PTX.
     pub at: String,
-    /// The instruction.
+    /// The instruction, as written in the PTX.
     pub text: String,
-    /// Details (such as elements, sizes and the places where threads wait), and the cure.
+    /// Details (such as elements, sizes and the places where threads wait), and the remedy.
     pub detail: String,
 }
 
 impl Trap {
-    /// Describes the fault, its line, its thread and the cure, but not the exact place.
+    /// Describes the fault, its line, its thread and the remedy, but not the exact place.
     pub fn sentence(&self) -> String {
         let who = place::thread(self.thread);
         let which = if self.blocks > 1 {

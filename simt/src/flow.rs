@@ -19,8 +19,8 @@ pub(crate) struct Flow {
     pub(crate) unset: Vec<Reg>,
     /// Whether each instruction reads or writes a register that may be uninitialized.
     pub(crate) watch: Vec<bool>,
-    /// For each load, the bytes of destinations that are only copied, or not read at all: a bit for
-    /// each byte, starting at a lane's address.
+    /// For each load, the bytes of destinations that are only copied, or not read at all. The mask
+    /// has a bit for each byte, starting at a lane's address.
     pub(crate) copied: Vec<u64>,
 }
 
@@ -81,7 +81,7 @@ fn registers(inst: &Inst, on_read: &mut dyn FnMut(Reg, Role), on_write: &mut dyn
 }
 
 impl Flow {
-    /// Analyses a kernel; `None` if there is nothing to track.
+    /// Analyses a kernel. Returns `None` if there is nothing to track.
     pub(crate) fn new(insts: &[Inst]) -> Option<Flow> {
         let unset = unset(insts);
         let copied = copied(insts);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::model::Buffer;
 
-/// Logarithm of the size of a range: each allocation has its own range of 64 GiB.
+/// Binary logarithm of the size of a range in bytes. Each allocation has its own range of 64 GiB.
 const SHIFT: u32 = 36;
 /// The offset of an allocation in its range. The rest of the range, below and above the allocation,
 /// is unmapped.

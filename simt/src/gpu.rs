@@ -73,7 +73,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// Copies to the device.
+    /// Copies bytes from the host to the device.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Error> {
         self.global
             .write(address, bytes)
@@ -82,7 +82,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// Copies from the device.
+    /// Copies bytes from the device to the host.
     pub fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
         self.global
             .read(address, bytes)
@@ -91,7 +91,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// Sets bytes on the device.
+    /// Sets `bytes` bytes on the device to `byte`.
     pub fn fill(&mut self, address: u64, byte: u8, bytes: u64) -> Result<(), Error> {
         self.global
             .fill(address, byte, bytes)
@@ -159,7 +159,7 @@ impl Gpu {
         self.modules.remove(&module.id).map_or(Ok(()), |base| self.free(base))
     }
 
-    /// The progress of the running launch, which other threads may read.
+    /// Returns the progress of the running launch, which other threads may read.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }

@@ -61,18 +61,18 @@ pub struct Kernel {
     pub(crate) flow: OnceLock<Option<Arc<Flow>>>,
     /// The instructions after skipped block barriers, computed when they are first needed.
     pub(crate) tails: OnceLock<Arc<Tails>>,
-    /// Whether each instruction runs only after a decision about an atomic's result; computed when
-    /// it is first needed.
+    /// For each instruction, whether it runs only if an atomic returned a certain value; computed
+    /// when it is first needed.
     pub(crate) decided: OnceLock<Arc<[bool]>>,
 }
 
 impl Kernel {
-    /// Name of the entry.
+    /// Returns the name of the entry.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Number of instructions.
+    /// Returns the number of instructions.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
@@ -92,12 +92,12 @@ impl Kernel {
         self.tails.get_or_init(|| Arc::new(Tails::new(&self.insts)))
     }
 
-    /// For each instruction: whether it runs only after a decision about an atomic's result.
+    /// Returns for each instruction whether it runs only if an atomic returned a certain value.
     pub(crate) fn decided(&self) -> &[bool] {
         self.decided.get_or_init(|| tickets::decided(&self.insts).into())
     }
 
-    /// Bytes of each parameter.
+    /// Returns the size of each parameter, in bytes.
     pub fn params(&self) -> impl Iterator<Item = u32> {
         self.params.iter().map(|p| p.bytes)
     }
@@ -118,7 +118,7 @@ impl Kernel {
         crate::arch::number(&self.target).is_some_and(|number| number < 70)
     }
 
-    /// Bytes of static shared memory.
+    /// Returns the number of bytes of static shared memory.
     pub fn static_shared(&self) -> u32 {
         self.static_shared
     }

@@ -10,21 +10,21 @@ use crate::arch::Arch;
 /// One kernel argument, by value. A pointer is the `u64` that `Gpu::alloc` returned.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arg {
-    /// 8 bits.
+    /// An unsigned 8-bit integer.
     U8(u8),
-    /// 16 bits.
+    /// An unsigned 16-bit integer.
     U16(u16),
-    /// 32 bits, unsigned.
+    /// An unsigned 32-bit integer.
     U32(u32),
-    /// 32 bits, signed.
+    /// A signed 32-bit integer.
     I32(i32),
     /// An unsigned 64-bit integer, or a device pointer.
     U64(u64),
-    /// 64 bits, signed.
+    /// A signed 64-bit integer.
     I64(i64),
-    /// Single precision.
+    /// A single-precision float.
     F32(f32),
-    /// Double precision.
+    /// A double-precision float.
     F64(f64),
     /// A structure passed by value.
     Bytes(Vec<u8>),
@@ -47,14 +47,14 @@ impl Arg {
     }
 }
 
-/// A launch, as plain data. Write the launch as a literal.
+/// The description of a launch. All fields are public, so you write a launch as a literal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch<'a> {
     /// Name of the entry in the module.
     pub entry: &'a str,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads per block in x, y, z: at most 1024 in total.
+    /// Threads per block in x, y, z, of which there may be at most 1024 in total.
     pub block: [u32; 3],
     /// Blocks per cluster in x, y, z; `[1, 1, 1]` for no clusters.
     pub cluster: [u32; 3],
@@ -71,9 +71,9 @@ pub enum Schedule {
     /// schedule.
     #[default]
     Converged,
-    /// Of the lanes that can run, those with the lowest program counter run first.
+    /// The lanes with the lowest program counter run first, if they can run.
     MinPc,
-    /// Lanes, warps and blocks run ahead of each other at random, but not beyond the next `.sync`.
+    /// Lanes, warps and blocks run ahead of each other at random, but only up to the next `.sync`.
     /// The number is the seed.
     Adversarial(u64),
 }
@@ -111,7 +111,7 @@ impl FromStr for Schedule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
-    /// The schedule.
+    /// The order of execution.
     pub schedule: Schedule,
     /// The limits of a launch; see [`Config::play`].
     pub arch: Arch,
@@ -127,7 +127,7 @@ pub struct Config {
     pub block_budget: u64,
     /// Number of worker threads; 0 for one per core. Results do not depend on this number.
     pub threads: usize,
-    /// Bytes of global memory.
+    /// Size of global memory, in bytes.
     pub memory: u64,
     /// The linear indices of the blocks to run; `None` for all blocks. Choose a range if the whole
     /// grid would take too long. A cluster runs completely or not at all.

@@ -2,8 +2,8 @@
 //!
 //! `simt` is a small, exact interpreter for the PTX that NVRTC emits for reductions. The
 //! interpreter runs the PTX that a GPU would run, and counts the same events as the GPU's counters.
-//! Observers see each access, barrier and warp-wide exchange. If the interpreter cannot run an
-//! instruction, loading the PTX fails with an error; the interpreter never guesses.
+//! Observers receive an event for each access, barrier and warp-wide exchange. If the interpreter
+//! cannot run an instruction, loading the PTX fails with an error; the interpreter never guesses.
 //!
 //! ```
 //! let text = r#"

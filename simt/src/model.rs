@@ -20,9 +20,9 @@ pub enum Space {
 /// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AccessKind {
-    /// A read.
+    /// A read of memory.
     Load,
-    /// A write.
+    /// A write to memory.
     Store,
     /// A read and a write in one operation, which returns the old value.
     Atomic,
@@ -71,22 +71,22 @@ pub enum Order {
 /// Scope of a strong access or fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// The block.
+    /// The thread's block.
     Cta,
-    /// The cluster.
+    /// The thread's cluster.
     Cluster,
-    /// The device.
+    /// The whole device.
     Gpu,
-    /// The system.
+    /// The whole system, including the host and other devices.
     Sys,
 }
 
 /// An allocation of global memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer {
-    /// First address.
+    /// Address of the first byte.
     pub base: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A loaded PTX module: its kernels, ready to run.
+//! A loaded PTX module, whose kernels are ready to run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +28,7 @@ impl Module {
     /// Loads PTX. Entries that cannot be run are refused when they are launched.
     ///
     /// # Errors
-    /// If no entry can be run, fails with the first error.
+    /// Returns the first error if no entry can be run.
     pub fn parse(text: &str) -> Result<Module, ParseError> {
         Module::load(text)
             .map_err(|errors| errors.into_iter().next().expect("a failure has an error"))

@@ -12,7 +12,8 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Names an element of `width` bytes at an address; `buffer` is the buffer of a global address.
+    /// Names an element of `width` bytes at an address. `buffer` is the allocation that contains a
+    /// global address.
     pub(crate) fn name(
         &self,
         space: Space,
@@ -100,7 +101,7 @@ fn ordinal(i: usize) -> String {
     words.get(i).map_or_else(|| format!("{}th", i + 1), ToString::to_string)
 }
 
-/// Names a thread by its index in its block: a single number if only x is not 0.
+/// Names a thread by its index in its block. If y and z are 0, the index is a single number.
 pub(crate) fn thread(thread: [u32; 3]) -> String {
     match thread {
         [x, 0, 0] => format!("thread {x}"),

@@ -1,4 +1,4 @@
-//! C's `printf`, with the conversions that CUDA kernels may use.
+//! Implements C's `printf` with the conversions that CUDA kernels may use.
 
 /// The source of the values.
 pub(crate) trait Values {

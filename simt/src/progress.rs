@@ -12,17 +12,17 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Number of the launch, from 1; 0 before the first launch.
+    /// Returns the number of the launch, from 1; 0 before the first launch.
     pub fn launch(&self) -> u64 {
         self.launch.load(Ordering::Relaxed)
     }
 
-    /// Number of blocks in the grid of the launch.
+    /// Returns the number of blocks in the grid of the launch.
     pub fn blocks(&self) -> u64 {
         self.blocks.load(Ordering::Relaxed)
     }
 
-    /// Number of blocks of the launch that have ended.
+    /// Returns the number of blocks of the launch that have ended.
     pub fn ended(&self) -> u64 {
         self.ended.load(Ordering::Relaxed)
     }

@@ -2,8 +2,8 @@
 //!
 //! On sm_70 and later, a barrier does not wait for threads that have exited, so an early return is
 //! not an error. A thread that skips a barrier and exits later has the same effect on the barrier.
-//! Unlike a thread that returns early, this thread executes the *tail*: the instruction at which
-//! the paths through the barrier and around it meet again, if that is not the exit.
+//! Unlike a thread that returns early, such a thread executes the *tail*, which is the instruction
+//! at which the paths through the barrier and around it meet again, if they meet before the exit.
 
 use rustc_hash::FxHashSet;
 
@@ -20,8 +20,8 @@ pub(crate) struct Tails {
     pub(crate) count: u16,
 }
 
-/// Limit on the number of instructions that the search visits. Branches beyond this limit have no
-/// tails.
+/// Limit on the number of instructions that the search visits. Branches that the search does not
+/// reach have no tails.
 const MOST_STEPS: usize = 1 << 20;
 
 impl Tails {

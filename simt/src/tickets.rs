@@ -9,10 +9,10 @@ use rustc_hash::FxHashSet;
 use crate::flow::{Reg, read, written};
 use crate::inst::{AtomOp, Inst, Op, Window};
 
-/// The state of the analysis, which only grows until nothing changes.
+/// The state of the analysis. The state only grows, and the analysis ends when nothing changes.
 ///
-/// In each pair, the second element concerns the results of compare-and-swaps, and the first
-/// concerns those of all other atomics.
+/// In each pair, the second element is about the results of compare-and-swaps, and the first is
+/// about the results of all other atomics.
 struct Tickets<'a> {
     insts: &'a [Inst],
     /// The registers whose values are computed from such a result.
@@ -74,10 +74,10 @@ impl Tickets<'_> {
         changed
     }
 
-    /// Marks the instructions that a branch on an atomic's result decides: those between the branch
-    /// and the point where its lanes meet again. After a loop that waits for a result, these are all
-    /// instructions that follow, because only that result ends the loop. A loop that repeats a failed
-    /// compare-and-swap waits for no result of other threads.
+    /// Marks the instructions that a branch on an atomic's result decides, which are those between
+    /// the branch and the point where its lanes reconverge. After a loop that waits for a result,
+    /// all following instructions are marked, because only that result ends the loop. A loop that
+    /// repeats a failed compare-and-swap does not wait for a result of other threads.
     fn decide(&mut self, branch: usize, kind: usize) -> bool {
         if !self.followed.insert((branch, kind)) {
             return false;

@@ -8,8 +8,8 @@ use crate::{
     observe::{Finding, Memory, Prints, Races, State, Sync, Trace},
 };
 
-/// All observers of a launch: counts, printed output, the three checks, a trace, and the state
-/// that launches leave behind. Each observer is optional.
+/// All observers of a launch: counts, printed output, the three checks, a trace, and the check of
+/// state that launches leave behind. Each observer is optional.
 pub type Watch = (
     Option<(Counters, Prints)>,
     Option<Races>,

@@ -39,8 +39,8 @@ fn faults(device: &Device) -> Vec<Fault> {
     device.findings().iter().map(|f| f.fault).collect()
 }
 
-/// Four stages in two rows: each thread copies its own words, and copies the next word while it
-/// adds the previous one.
+/// A pipeline with four stages in two rows. Each thread copies its own words, and copies the next
+/// word while it adds the previous one.
 const PIPELINE: &str = ".shared .align 16 .b8 rows[512];
     mov.u32 %r4, rows;
     shl.b32 %r5, %r1, 2;
@@ -114,7 +114,7 @@ fn a_copy_reads_only_its_source_size() {
     }
 }
 
-/// Each thread copies its own word, and reads its neighbour's.
+/// Each thread copies its own word, and reads the word of its neighbour.
 const NEIGHBOUR: &str = ".shared .align 16 .b8 rows[256];
     mov.u32 %r4, rows;
     shl.b32 %r5, %r1, 2;
@@ -212,7 +212,7 @@ fn a_copy_that_an_mbarrier_counts_has_not_arrived_before_its_phase_ends() {
 
 #[test]
 fn a_thread_may_wait_for_copies_that_an_mbarrier_counts() {
-    // The thread's own element, after an arrival and a wait.
+    // Each thread reads its own element, after an arrival at the mbarrier, with or without a wait.
     let own = "cp.async.wait_all;\nmov.u32 %r7, %r6;";
     for (second, fine) in [(own, true), ("mov.u32 %r7, %r6;", false)] {
         let module = counted(64, NOINC, second);
@@ -268,8 +268,8 @@ fn a_proxy_fence_makes_writes_visible_to_the_copy_engine() {
 
 #[test]
 fn a_non_coherent_load_is_for_read_only_memory() {
-    // The thread's own word, the word of its neighbour in another warp, and a word that is never
-    // written.
+    // A load reads the thread's own word, the word of its neighbour in another warp, or a word that
+    // is never written.
     for (offset, fine) in [("%rd5", false), ("%rd6", false), ("%rd4", true)] {
         for swapped in [false, true] {
             let load = format!("ld.global.nc.u32 %r8, [{offset}];");
@@ -289,7 +289,7 @@ fn a_non_coherent_load_is_for_read_only_memory() {
     }
 }
 
-/// A grid barrier: each block takes a ticket, and waits until all tickets are taken.
+/// A grid barrier, at which each block takes a ticket and waits until all tickets are taken.
 const MEET: &str = "setp.ne.u32 %p1, %r1, 0;
     @%p1 ret;
     atom.add.acq_rel.gpu.global.u32 %r4, [%rd2], 1;

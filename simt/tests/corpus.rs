@@ -39,7 +39,7 @@ fn read(file: &Path, kernel: &str) -> Option<Text> {
     Some(Text { name, element, arch, module })
 }
 
-/// Runs a case for each file and schedule; there must be no findings.
+/// Runs a case for each file and schedule, and checks that there are no findings.
 fn each(kernel: &str, mut case: impl FnMut(&Text, &mut Device)) {
     for text in corpus(kernel) {
         for schedule in [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(3)] {
@@ -370,7 +370,7 @@ fn numbers() {
     });
 }
 
-/// The computation of `numbers.cu` in Rust.
+/// Computes in Rust what `numbers.cu` computes.
 fn numbers_of(a: i32, b: i32) -> [u32; 16] {
     let (ua, ub) = (a as u32, b as u32);
     let wide = i64::from(a) * i64::from(b);

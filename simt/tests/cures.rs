@@ -19,7 +19,8 @@ fn module(body: &str) -> Module {
     Module::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Returns the findings and cures for one block under each schedule.
+/// Returns the faults that are found in one block under each schedule, and the text of the
+/// findings.
 fn said(body: &str, threads: u32) -> Vec<(Vec<Fault>, String)> {
     let module = module(body);
     SCHEDULES
@@ -69,7 +70,7 @@ fn a_plain_read_beside_an_atomic_is_told_of_both() {
     }
 }
 
-/// Two warps run the last rounds of a sum, which are written for one warp: each `__syncwarp()`
+/// Two warps run the last rounds of a sum, which are written for one warp. Each `__syncwarp()`
 /// orders only the lanes of its own warp. A missing `__syncthreads()` before these rounds is
 /// another fault.
 #[test]
@@ -97,7 +98,7 @@ fn rounds_for_one_warp_are_for_one_warp() {
     }
 }
 
-/// An mbarrier that other threads may use before it is initialized.
+/// Tests the finding for an mbarrier that other threads may use before it is initialized.
 #[test]
 fn an_mbarrier_is_used_after_its_initialization() {
     let used = |between: &str| {
@@ -111,7 +112,8 @@ fn an_mbarrier_is_used_after_its_initialization() {
         ("bar.warp.sync -1;", "put a `__syncthreads()` between the initialization"),
         (arrive, "arrive at the barrier of the cluster, but none waits"),
     ] {
-        // In other orders, a thread finds no mbarrier, which stops the kernel.
+        // Only the first schedule is tested, because in other orders a thread finds no mbarrier,
+        // which stops the kernel.
         for (_, text) in said(&used(between), 64).into_iter().take(1) {
             assert!(text.contains(cure), "{text}");
             assert!(!text.contains("make both accesses atomic"), "{text}");
@@ -158,7 +160,7 @@ const COUNTED_BARRIER: &str = "
     leave: ld.volatile.shared.u32 %r7, [%r2+1024];\nsetp.lt.u32 %p2, %r7, %r9;\n@%p2 bra leave;\n\
     membar.cta;\nsetp.lt.u32 %p3, %r9, 2048;\n@%p3 bra again;";
 
-/// Repeated polls cost little, however many threads poll: the checked run takes at most 60 times as
+/// Repeated polls cost little, however many threads poll. The checked run takes at most 60 times as
 /// long as the unchecked one.
 #[test]
 fn a_barrier_that_all_threads_poll_is_checked_quickly() {
@@ -175,8 +177,8 @@ fn a_barrier_that_all_threads_poll_is_checked_quickly() {
     assert!(checked < 60 * unchecked, "{unchecked:?}, with checks {checked:?}");
 }
 
-/// A poll is checked again after a write or a fence: the last read of each thread sees the value of
-/// a writer that the thread is not ordered after.
+/// A poll is checked again after a write or a fence. Here, the last read of each thread reads the
+/// value of a writer that the thread is not ordered after.
 #[test]
 fn a_poll_after_a_change_is_checked_again() {
     let body = "setp.ne.u32 %p1, %r1, 0;\n@!%p1 st.shared.u32 [%r2], 0;\nbar.sync 0;\n\
@@ -190,8 +192,8 @@ fn a_poll_after_a_change_is_checked_again() {
     }
 }
 
-/// Each thread of a block takes one of 4 permits; the lanes that hold a permit wait for the others
-/// to converge, so these lanes must be released to return their permits.
+/// Each thread of a block takes one of 4 permits. The lanes that hold a permit wait for the others
+/// to converge, so they must be released to return their permits.
 #[test]
 fn a_contended_semaphore_is_no_endless_loop() {
     let body = "setp.ne.u32 %p1, %r1, 0;\n@!%p1 st.shared.u32 [%r2], 4;\nbar.sync 0;\n\

@@ -19,7 +19,8 @@ impl Outcome {
         faults
     }
 
-    /// Returns the pairs of source lines of the findings of a class.
+    /// Returns the source lines of the findings of a class, as one sorted list per pair of
+    /// instructions.
     fn lines(&self, fault: Fault) -> Vec<Vec<u32>> {
         let findings = self.device.findings();
         let lines = findings.iter().filter(|f| f.fault == fault).flat_map(|f| &f.lines);
@@ -78,7 +79,7 @@ impl Case {
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1), Schedule::Adversarial(2)];
 
-/// Every schedule gives the same verdict.
+/// Checks that a case has the same faults under every schedule.
 fn always(case: &Case, expected: &[Fault]) {
     for schedule in SCHEDULES {
         let outcome = case.run(schedule);
@@ -321,7 +322,7 @@ fn findings_name_both_sides() {
     }
 }
 
-/// A cluster barrier has two halves: an arrival without a wait orders nothing.
+/// A cluster barrier consists of an arrival and a wait. An arrival without a wait orders nothing.
 #[test]
 fn a_cluster_barrier_must_be_waited_for() {
     let text = crate::common::text("tests/corpus/ptx/cluster.float.12.4.90.ptx");
@@ -338,8 +339,9 @@ fn a_cluster_barrier_must_be_waited_for() {
     }
 }
 
-/// If one thread arrives and all threads exit, the barrier opens without participants. (Fuzzing
-/// found that the barrier opened after its blocks had ended, which the race check did not expect.)
+/// If one thread arrives and all threads exit, the barrier completes without participants. (Fuzzing
+/// found that the barrier completed after its blocks had ended, which the race check did not
+/// expect.)
 #[test]
 fn a_barrier_that_all_threads_leave_opens() {
     let text = ".version 8.4\n.target sm_90\n.address_size 64\n\
@@ -360,7 +362,7 @@ fn a_ring_needs_its_waits_and_barriers() {
     let text = crate::common::text("tests/corpus/ptx/bulk_ring.float.12.4.90.ptx");
     let lines: Vec<&str> = text.lines().collect();
     for (i, line) in lines.iter().enumerate() {
-        // Replaces a wait with a constant. (A wait whose result is ignored would not be reported,
+        // Replace a wait with a constant. (A wait whose result is ignored would not be reported,
         // because copies complete immediately here, so each test finds its phase complete.)
         let other = match line.trim() {
             l if l.starts_with("bar.sync") => String::new(),
@@ -415,7 +417,7 @@ fn an_atomic_does_not_hide_the_store_before_it() {
     }
 }
 
-/// Runs a body in every thread; all threads share one word, which is zero at first.
+/// Runs a body in every thread. All threads share one word, which is zero at first.
 fn on_one_word(body: &str, grid: u32, block: u32, schedule: Schedule) -> Vec<Fault> {
     let text = format!(
         ".version 8.4\n.target sm_70\n.address_size 64\n.visible .entry test(.param .u64 data)\n{{\n\
@@ -431,7 +433,7 @@ fn on_one_word(body: &str, grid: u32, block: u32, schedule: Schedule) -> Vec<Fau
     faults
 }
 
-/// A failing compare-and-swap only reads: it races with a weak write, but not with a weak read.
+/// A failing compare-and-swap only reads. It races with a weak write, but not with a weak read.
 #[test]
 fn a_compare_and_swap_that_fails_reads() {
     for schedule in SCHEDULES {

@@ -133,7 +133,8 @@ fn a_kernel_s_declared_limits_are_checked() {
 
 const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
 
-/// The message names the lines of the loop, long before the instruction budget is exhausted.
+/// An endless loop is stopped long before the instruction budget is exhausted, and the message
+/// names its lines.
 #[test]
 fn an_endless_loop_is_stopped_by_the_time_budget() {
     let module = module("tests/faults/endless.ptx");

@@ -1,5 +1,5 @@
-//! Tests the error messages: each mistake gives a sentence that names its line and the way to fix
-//! it.
+//! Tests the error messages. The message for each mistake is a sentence that names the line and the
+//! way to fix the mistake.
 
 use crate::common::{Device, Element, launch, module, text};
 use simt::observe::{Fault, Prints};
@@ -37,7 +37,7 @@ fn run_module(module: &Module, schedule: Schedule, grid: u32, block: u32, n: usi
     Ran { device, result: result.map(|()| floats) }
 }
 
-/// A race names the array, elements, lines and the missing barrier.
+/// The message for a race names the array, the elements, the lines and the missing barrier.
 #[test]
 fn a_missing_barrier_is_named() {
     let ran = run("missing_syncthreads", Schedule::Converged, 2, 256, 512);
@@ -265,7 +265,7 @@ fn an_early_return_is_a_note_on_portability() {
     }
 }
 
-/// A barrier under a condition is divergent under every schedule.
+/// A barrier inside a conditional is divergent under every schedule.
 #[test]
 fn a_skipped_barrier_is_found_on_every_schedule() {
     for schedule in SCHEDULES.into_iter().chain((3..40).map(Schedule::Adversarial)) {
@@ -281,7 +281,7 @@ fn a_skipped_barrier_is_found_on_every_schedule() {
     assert!(error.contains("1 thread skips it at line 6 and"), "{error}");
 }
 
-/// A launch has a number; the host can restart the numbering.
+/// A launch has a number, and the host can restart the numbering.
 #[test]
 fn a_trap_names_its_launch() {
     let module = module("tests/faults/beyond_the_end.ptx");
@@ -388,8 +388,8 @@ fn functions_are_called() {
 }
 
 /// A module may list its source files in any order. Messages give lines of the kernel's own file,
-/// even for code that is inlined there through several functions; for other code, they also name
-/// the file.
+/// even for code that is inlined there through several functions. For all other code, they also
+/// name the file.
 #[test]
 fn lines_are_those_of_the_kernel_s_own_file() {
     let said = |files: &str, loc: &str| {

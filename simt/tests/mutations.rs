@@ -1,11 +1,11 @@
-//! Removes each barrier of each step in turn. There must be a finding, or a listed reason why
-//! removing the barrier is harmless.
+//! Removes each barrier of each step in turn. For each mutant, there must be a finding, or a listed
+//! reason why removing the barrier is harmless.
 
 use crate::common::{Device, ELEMENTS, Element, STEPS, Step};
 use simt::{Module, Schedule};
 
-/// The barriers of steps that can be removed without harm, and the reason for each. The mutants
-/// that lack these barriers must pass for every type, and no other mutant may pass.
+/// Returns the barriers of a step that can be removed without harm, each with the reason. The
+/// mutants that lack these barriers must pass for every type, and no other mutant may pass.
 fn harmless(step: &Step, block: u32) -> &'static [&'static str] {
     match (step.name, block) {
         ("v4-unroll-warp", 64) => &[
@@ -101,7 +101,7 @@ fn every_barrier_is_necessary_or_listed_as_harmless() {
     assert!(tried > 200, "only {tried} mutants");
 }
 
-/// Tests that removing the listed barriers is harmless: without them, no seed gives a wrong result.
+/// Tests that removing the listed barriers is harmless, because no seed gives a wrong result.
 #[test]
 fn removing_harmless_barriers_gives_correct_sums() {
     for step in STEPS {
@@ -120,8 +120,8 @@ fn removing_harmless_barriers_gives_correct_sums() {
     }
 }
 
-/// The verdict does not depend on the schedule: a mutant that is detected under one schedule is
-/// detected under all of them.
+/// Tests that the verdict does not depend on the schedule. A mutant that is detected under one
+/// schedule is detected under all of them.
 #[test]
 fn mutants_are_caught_on_every_schedule() {
     for step in STEPS {

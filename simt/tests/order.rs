@@ -1,5 +1,5 @@
-//! Tests the order that fences and atomics establish: ordered accesses do not race, and the check
-//! is fast.
+//! Tests the order that fences and atomics establish. Ordered accesses must not race, and the check
+//! must be fast.
 
 use std::time::{Duration, Instant};
 
@@ -155,7 +155,8 @@ fn a_volatile_flag_after_a_fence_is_no_race() {
     }
 }
 
-/// A fence covers one flag: a later store may be visible before the flag.
+/// A fence makes only the next store a flag, because a later store may be visible before that
+/// store.
 #[test]
 fn a_fence_makes_one_flag() {
     let module = module(

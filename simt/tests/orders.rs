@@ -1,5 +1,5 @@
-//! Findings do not depend on the order of a run: kernels that always take the same path have the same faults under every
-//! schedule.
+//! Tests that findings do not depend on the order of a run: kernels that always take the same path
+//! have the same faults under every schedule.
 
 use crate::common::{Device, launch};
 use simt::observe::Fault;
@@ -38,7 +38,7 @@ fn always(body: &str, (grid, block): (u32, u32), expected: &[Fault]) {
     }
 }
 
-/// If all lanes store the same value with one instruction, of any width, this is harmless in any
+/// A store of the same value by all lanes with one instruction, of any width, is harmless in any
 /// order.
 #[test]
 fn the_same_value_is_no_harm_in_any_order() {
@@ -84,8 +84,8 @@ fn a_value_that_changes_is_a_race_in_every_order() {
     );
 }
 
-/// Each thread adds to a counter, and the last thread reads it: other threads may not have added
-/// yet. Whether the atomic's result is used makes no difference.
+/// Each thread adds to a counter, and the last thread reads the counter. Other threads may not have
+/// added yet. Whether the atomic's result is used makes no difference.
 #[test]
 fn a_plain_read_after_ones_own_atomic_is_a_race_in_every_order() {
     let read = "setp.ne.u32 %p1, %r3, %r4;\n@%p1 ret;\nld.global.u32 %r8, [%rd1];\nst.global.u32 [%rd1+64], %r8;";
@@ -93,7 +93,7 @@ fn a_plain_read_after_ones_own_atomic_is_a_race_in_every_order() {
         "red.global.add.u32 [%rd1], 1;",
         "atom.global.add.u32 %r7, [%rd1], 1;",
         "atom.global.add.u32 %r7, [%rd1], 1;\nmul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd2, %rd2, %rd1;\nst.global.u32 [%rd2+128], %r7;",
-        // An addition by compare-and-swap: the end of its loop implies nothing about other threads.
+        // An addition by compare-and-swap. The end of its loop implies nothing about other threads.
         "ld.relaxed.gpu.global.u32 %r6, [%rd1];\nL: add.u32 %r7, %r6, 1;\nmov.u32 %r9, %r6;\n\
          atom.global.cas.b32 %r6, [%rd1], %r9, %r7;\nsetp.ne.u32 %p2, %r6, %r9;\n@%p2 bra L;",
     ] {
@@ -111,8 +111,8 @@ fn a_plain_read_after_ones_own_atomic_is_a_race_in_every_order() {
     }
 }
 
-/// The last block to take a ticket can rely on the others having taken theirs, however the ticket
-/// number reaches the branch.
+/// The last block to take a ticket can rely on the others having taken theirs, regardless of how
+/// the ticket number reaches the branch.
 #[test]
 fn the_last_ticket_may_be_reset() {
     let reset = "st.global.u32 [%rd1], 0;";
@@ -126,7 +126,7 @@ fn the_last_ticket_may_be_reset() {
         ),
         format!("{first}@%p2 {reset}\nMET:"),
         format!("{first}@!%p2 ret;\n{reset}\nMET:"),
-        // Through shared memory.
+        // The decision is passed through shared memory.
         format!(
             "{first}selp.u32 %r8, 1, 0, %p2;\nst.shared.u32 [room], %r8;\nMET: bar.sync 0;\n\
                  ld.shared.u32 %r8, [room];\nsetp.eq.u32 %p3, %r8, 0;\n@%p3 ret;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 ret;\n{reset}"
@@ -146,7 +146,7 @@ fn the_last_ticket_may_be_reset() {
             always(&body, shape, &[]);
         }
     }
-    // Through a shuffle.
+    // The ticket number is passed through a shuffle.
     always(
         &format!(
             "mov.u32 %r7, 0;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra MET;\natom.global.add.u32 %r7, [%rd1], 1;\nMET:\n\

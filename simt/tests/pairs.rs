@@ -1,6 +1,6 @@
 //! Passes a value and its flag from one thread to another with accesses of every kind, size, fence
-//! and scope: each combination is either correct or reported. The expected verdict follows PTX's
-//! memory model, not the check.
+//! and scope. Each combination must be either correct or reported. The expected verdict follows
+//! PTX's memory model, not the check.
 
 use crate::common::{Device, launch};
 use simt::observe::Fault;
@@ -125,8 +125,8 @@ impl Way {
         Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// The findings that PTX's memory model requires, and `UnorderedVolatile` for volatile pairs
-    /// that nothing orders.
+    /// Returns the findings that PTX's memory model requires, and `UnorderedVolatile` for volatile
+    /// pairs that nothing orders.
     fn expected(&self) -> Vec<Fault> {
         let strong = |kind: Kind| kind != Kind::Weak;
         let wide = self.device || !self.apart;
@@ -240,7 +240,7 @@ fn every_way_to_pass_a_value_is_right_or_found() {
     assert!(ways.len() > 1000, "{}", ways.len());
 }
 
-/// The finding names both sides and what is missing.
+/// The finding names both accesses, their sizes and the remedy.
 #[test]
 fn a_pair_of_different_sizes_is_told_of_its_sizes() {
     let way = Way {

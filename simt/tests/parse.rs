@@ -40,7 +40,7 @@ fn the_corpus_loads() {
 #[test]
 fn the_fixtures_load() {
     let mut files = ptx(&folder("tests/faults"));
-    // This file must be refused; `messages.rs` and `refused.rs` test the message.
+    // This file must be refused. `messages.rs` and `refused.rs` test the message.
     files.retain(|file| !file.ends_with("heap.ptx"));
     assert_eq!(missing(&files), "");
 }

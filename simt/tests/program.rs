@@ -33,7 +33,7 @@ fn run(name: &str, more: &[&str]) -> (String, String, bool) {
     simt(&args)
 }
 
-/// A wrong result comes with a hint; if the check is on, the run fails.
+/// A wrong result comes with a hint. If the check is on, the run fails.
 #[test]
 fn a_shuffle_from_an_inactive_lane_gets_a_hint() {
     let (out, error, fine) = run("absent_lane", &[]);
@@ -81,7 +81,7 @@ fn unsupported_features_are_listed_by_entry() {
     assert!(!fine && error.contains("entry `reduce` cannot be run"), "{error}");
 }
 
-/// A full output device is a failure.
+/// A write to a full output device is a failure.
 #[cfg(target_os = "linux")]
 #[test]
 fn full_outputs_are_a_failure() {
@@ -92,7 +92,8 @@ fn full_outputs_are_a_failure() {
     assert!(error.starts_with("error: cannot write the result: "), "{error}");
 }
 
-/// A pipe would block, and a device has no end.
+/// Pipes and devices are refused, because a read from a pipe may block, and a device may have no
+/// end.
 #[cfg(unix)]
 #[test]
 fn pipes_and_devices_are_refused() {

@@ -1,4 +1,4 @@
-//! Tests how PTX that cannot be run is refused: if possible, only the entry in question is refused,
+//! Tests how PTX that cannot be run is refused. If possible, only the entry in question is refused,
 //! and the message names an alternative.
 
 use crate::common::{Device, launch, module};

@@ -4,7 +4,8 @@
 use crate::common::{Device, launch};
 use simt::{Arg, Module, Schedule};
 
-/// Block 1 of a cluster sends a value to block 0, which waits for it with `wait`.
+/// Returns a kernel in which block 1 of a cluster sends a value to block 0, which waits for it with
+/// `wait`.
 fn sent(wait: &str) -> Module {
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64\n\

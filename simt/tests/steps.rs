@@ -116,11 +116,12 @@ fn adversarial_sums_are_correct() {
     check(Schedule::Adversarial(1));
 }
 
-/// ncu's counts on an H200 for a full block of 256 threads; the interpreter's counts are equal.
+/// The interpreter's counts for a full block of 256 threads equal ncu's counts on an H200.
 #[test]
 fn counts_equal_the_hardware_s() {
     let want = [
-        // The columns: loads, stores, wavefronts of each, conflicts of each, divergent branches.
+        // The columns are loads, stores, wavefronts of each, conflicts of each, and divergent
+        // branches.
         [95, 55, 95, 55, 0, 0, 48],
         [25, 20, 95, 55, 70, 35, 6],
         [25, 20, 25, 20, 0, 0, 6],

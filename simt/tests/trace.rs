@@ -1,4 +1,4 @@
-//! Tests the trace: lanes, banks and rounds of a block, as data and as JSON.
+//! Tests that the trace has the lanes, banks and rounds of a block, as data and as JSON.
 
 use crate::common::{Element, STEPS, launch};
 use simt::observe::Trace;

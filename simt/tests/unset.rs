@@ -138,7 +138,7 @@ fn a_value_that_is_selected_away_is_no_use() {
     clean("add.u32 %r5, %r4, 1;");
 }
 
-/// One lane has the value, and all lanes read it from that lane, as is usual for a warp sum.
+/// One lane has the value, and all lanes read the value from that lane, as is usual for a warp sum.
 #[test]
 fn a_shuffle_hands_on_what_the_source_lane_holds() {
     let lead = "setp.eq.u32 %p2, %r1, 3;\n@%p2 ld.global.u32 %r2, [%rd4];\n";

@@ -7,8 +7,8 @@ use crate::common::{Device, launch};
 use simt::observe::Fault;
 use simt::{Arg, Module, Schedule};
 
-/// Each block with an odd index stores its index in its element; with `also`, thread 0 first reads
-/// that element.
+/// Returns a kernel in which each block with an odd index stores its index in its element. With
+/// `also`, thread 0 first reads that element.
 fn odd_blocks(also: &str) -> Module {
     let text = format!(
         ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry odd(.param .u64 out)\n{{\n\

@@ -21,7 +21,7 @@ impl<'m> Address<'m> {
         Address { number, bytes, device, memory: PhantomData }
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn bytes(self) -> u64 {
         self.bytes
     }

@@ -1,5 +1,5 @@
-//! Chooses the PTX of a kernel: the committed PTX, or newly compiled PTX if `kernel.cu` has
-//! changed.
+//! Chooses the PTX of a kernel. The committed PTX is used unless `kernel.cu` has changed; in that
+//! case, the kernel is compiled.
 
 use std::path::Path;
 

@@ -38,7 +38,7 @@ pub struct Cuda {
     launched: Cell<u64>,
 }
 
-/// Properties of a GPU that [`Facts`] does not include.
+/// Properties of a GPU that are not in [`Facts`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hardware {
     /// The size of the device memory, in bytes.
@@ -220,7 +220,7 @@ impl Cuda {
         self.finish()
     }
 
-    /// Copies bytes from device memory to device memory, without waiting.
+    /// Copies bytes from one range of device memory to another, without waiting.
     pub fn copy(&self, from: Address<'_>, to: Address<'_>) -> Result<()> {
         let bytes = from.bytes();
         let (from, to) = (self.device_address(from, bytes)?, self.device_address(to, bytes)?);
@@ -235,17 +235,17 @@ impl Cuda {
         address.first(bytes)?.on(identity(&self.context))
     }
 
-    /// Returns the context, for events.
+    /// Returns the CUDA context, which creates events.
     pub(crate) fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
 
-    /// Returns the stream, for Rust libraries that accept one.
+    /// Returns the stream, for Rust libraries that take one.
     pub fn shared_stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }
 
-    /// Returns the stream, for C libraries that accept one.
+    /// Returns the stream, for C libraries that take one.
     pub fn stream(&self) -> *mut c_void {
         self.stream.cu_stream().cast()
     }
@@ -417,7 +417,7 @@ fn line(name: &str, sms: u32, l2: u64, bus: Option<f64>, driver: &str) -> String
     format!("{name}, {sms} SMs, {} MB L2{speed}, CUDA {driver} driver", l2 >> 20)
 }
 
-/// Formats a CUDA version number such as 12040.
+/// Formats a CUDA version number, such as 12040 as `12.4`.
 fn dotted(version: i32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
@@ -426,7 +426,7 @@ fn dotted(version: i32) -> String {
 mod tests {
     use super::*;
 
-    /// Uses the vendor's figures for three GPUs.
+    /// The expected figures are the vendor's, for three GPUs.
     #[test]
     fn a_bus_is_twice_its_clock_times_its_width() {
         for (megahertz, bits, gigabytes) in

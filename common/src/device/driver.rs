@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_missing_function_is_named() {
-        // A library that exists on every system, and two of its functions.
+        // The library exists on every system, and so do two of its functions.
         let (library, [one, other]) = match () {
             () if cfg!(windows) => ("kernel32.dll", ["LoadLibraryA", "ExitProcess"]),
             () if cfg!(target_os = "macos") => ("libSystem.B.dylib", ["malloc", "free"]),

@@ -89,7 +89,8 @@ impl<'c> Feed<'c> {
         self.started.record(self.cuda.shared_stream()).map_err(failed("starting a clock"))
     }
 
-    /// Returns the host buffer for the next chunk, once the last copy from that buffer has ended.
+    /// Returns the host buffer for the next chunk, after waiting for the last copy from that
+    /// buffer.
     pub fn piece(&mut self) -> Result<&mut [u8]> {
         let place = &mut self.places[self.spans.len() % 2];
         if let Some(last) = place.last {

@@ -18,7 +18,7 @@ use cudarc::driver::{CudaStream, DriverError, result, sys};
 use super::{cuda::Cuda, driver::failed};
 use crate::Result;
 
-/// A number in host memory that a stream waits on.
+/// A gate, which makes a stream wait for a number in host memory.
 ///
 /// Tools such as compute-sanitizer and ncu make the host wait for the end of every launch. A closed
 /// gate would then cause a deadlock, so a watchdog permanently opens a gate that stays closed for
@@ -65,11 +65,11 @@ struct Watchdog {
     over: AtomicBool,
 }
 
-/// The longest time that a gate may stay closed: about a thousand times as long as queueing takes.
+/// The longest time that a gate may stay closed. Queueing takes about a thousandth of this time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Opens the gate when dropped, so that it opens on every path. A stream that waits forever hangs
-/// the program.
+/// Opens the gate when dropped, so that the gate opens on every path. If a stream waited forever,
+/// the program would hang.
 pub(crate) struct Closed<'g>(&'g Gate);
 
 impl Gate {
@@ -103,7 +103,7 @@ impl Gate {
         }
     }
 
-    /// Whether the watchdog has opened the gate permanently.
+    /// Returns whether the watchdog has opened the gate permanently.
     pub(crate) fn is_broken(&self) -> bool {
         self.watch.broken.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The interpreter as a device: it runs the same PTX on the CPU, and counts operations.
+//! The interpreter as a device. It runs the same PTX on the CPU, and counts operations.
 
 use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 
@@ -91,11 +91,11 @@ pub struct Interpreter {
 /// The observations from one run.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The counts.
+    /// The counts of the run.
     pub counters: simt::Counters,
     /// The checks that ran.
     pub checks: Vec<Check>,
-    /// The findings.
+    /// The findings of the checks.
     pub findings: Vec<Finding>,
     /// The first texts that threads printed, up to a limit.
     pub printed: Vec<Printed>,
@@ -194,7 +194,7 @@ impl Interpreter {
         Ok(Memory { address, bytes, gpu: self.gpu.clone() })
     }
 
-    /// Identifies this interpreter's memory.
+    /// Returns a number that identifies this interpreter's memory.
     fn identity(&self) -> usize {
         Rc::as_ptr(&self.gpu).addr()
     }
@@ -312,7 +312,7 @@ impl Interpreter {
         watched.4.1.map_or(Vec::new(), |state| state.findings().to_vec())
     }
 
-    /// Gives the variables of a program their initial values.
+    /// Resets the variables of a program to their initial values.
     pub fn renew(&self, program: &Program) -> Result<()> {
         let renewed = self.gpu.borrow_mut().unload(&program.module);
         renewed.map_err(stopped("unloading a module"))

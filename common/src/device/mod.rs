@@ -35,7 +35,7 @@ pub mod ptx;
 #[cfg(not(target_family = "wasm"))]
 mod stopwatch;
 
-/// Stands in for `cuda` on systems that have no driver.
+/// Replaces the module `cuda` on systems that have no driver.
 #[cfg(target_family = "wasm")]
 #[path = "no_driver.rs"]
 pub mod cuda;
@@ -119,7 +119,7 @@ impl Device {
         }
     }
 
-    /// Returns the problem of adding `n` elements on this device.
+    /// Returns the problem of adding `n` elements of this type on this device.
     pub fn problem(&self, n: u64, block: Block, element: Element) -> Problem {
         Problem { n, block, element, chip: self.facts().chip }
     }
@@ -228,7 +228,7 @@ impl Device {
     }
 }
 
-/// Returns a note that says why the GPU cannot be used; `None` if there is no driver or no GPU.
+/// Returns a note that says why the GPU is not used; `None` if there is no driver or no GPU.
 fn instead(reason: &Error) -> Option<String> {
     match reason {
         Error::NoDriver | Error::NoGpu => None,

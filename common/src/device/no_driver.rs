@@ -1,4 +1,4 @@
-//! A GPU for systems that have no driver. The types of this GPU have no values, so code that
+//! The types of a GPU for systems that have no driver. These types have no values, so code that
 //! matches on a device compiles on every system.
 
 use super::{address::Address, facts::Facts, ptx::Ptx};

@@ -219,7 +219,7 @@ fn fits(file: &str, entry: &str, takes: &[Option<u32>], given: usize) -> Result<
     )))
 }
 
-/// Whether a GPU, such as `sm_90`, is older than the target of a PTX module.
+/// Returns whether a GPU, such as `sm_90`, is older than the target of a PTX module.
 fn older(gpu: &str, target: &str) -> bool {
     let number =
         |name: &str| name.trim_start_matches("sm_").trim_end_matches('a').parse::<u32>().ok();

@@ -1,4 +1,4 @@
-//! The attributes that a GPU reports.
+//! Attributes that a GPU reports and that no plan uses.
 
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 

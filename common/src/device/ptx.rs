@@ -7,7 +7,7 @@ pub(crate) use simt::parameters;
 /// PTX that is ready to be loaded.
 #[derive(Clone, Debug)]
 pub struct Ptx {
-    /// The PTX text.
+    /// The text of the PTX.
     pub text: String,
     /// The source of the kernel, for listings.
     pub source: String,

@@ -1,4 +1,4 @@
-//! Measures times on the GPU, between two events.
+//! Measures times on the GPU between two events.
 
 use cudarc::driver::{CudaEvent, sys};
 
@@ -22,7 +22,7 @@ impl<'c> Stopwatch<'c> {
         Ok(Stopwatch { gate: Gate::new(cuda), ..Stopwatch::ungated(cuda)? })
     }
 
-    /// Creates a stopwatch that does not hold the stream back: the GPU starts the first launch
+    /// Creates a stopwatch that does not hold the stream back. The GPU starts the first launch
     /// while the host queues the others.
     pub fn ungated(cuda: &'c Cuda) -> Result<Stopwatch<'c>> {
         let event = || {
@@ -52,7 +52,7 @@ impl<'c> Stopwatch<'c> {
         Ok(f64::from(milliseconds) / 1e3)
     }
 
-    /// Whether the stream is held back while work is queued.
+    /// Returns whether the stream is held back while work is queued.
     pub fn is_gated(&self) -> bool {
         self.gate.as_ref().is_some_and(|gate| !gate.is_broken())
     }

@@ -18,7 +18,7 @@ pub struct Call<'m> {
     pub shared: u32,
     /// Whether the launch may start before the previous call has ended.
     pub early: bool,
-    /// The arguments.
+    /// The arguments of the kernel, in order.
     pub args: Vec<Value<'m>>,
 }
 

@@ -1,4 +1,4 @@
-//! Equal chunks of an input, so that every device computes the same tree.
+//! Equal chunks of an input, whose sums form the same tree on every device.
 
 use super::{holds::Holds, problem::Problem};
 
@@ -19,8 +19,8 @@ const KIB: u64 = 1 << 10;
 /// The largest input, in bytes, for each number of chunks. The last entry is for all larger inputs.
 ///
 /// An input with one chunk is no larger than the number of bytes that a block of 512 threads has in
-/// flight at once, with eight vectors per thread. Few chunks take less time to combine; many chunks keep all of a
-/// large chip busy.
+/// flight at once, with eight vectors per thread. Few chunks take less time to combine; many chunks
+/// keep all multiprocessors of a large chip busy.
 const TABLE: [(u64, u64); 5] =
     [(64 * KIB, 1), (1536 * KIB, 32), (2560 * KIB, 48), (8192 * KIB, 160), (u64::MAX, 256)];
 

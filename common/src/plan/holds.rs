@@ -39,10 +39,10 @@ pub enum Holds {
 /// The order in which the elements of many matrices are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Row-major order: each matrix is contiguous.
+    /// Row-major order, in which each matrix is contiguous.
     Row,
-    /// Column-major order: the first elements of all matrices, then their second elements, and so
-    /// on.
+    /// Column-major order, in which the first elements of all matrices precede their second
+    /// elements, and so on.
     Column,
 }
 

@@ -1,4 +1,4 @@
-//! The launches that a step makes for one problem, as data: a list in launch order, with arguments.
+//! The launches that a step makes for one problem, as a list in launch order.
 //!
 //! A plan is made without a device, so it can be printed, tested and counted anywhere.
 
@@ -38,7 +38,7 @@ pub struct Launch {
     pub input: Buffer,
     /// The kernel's arguments, in order.
     pub args: Vec<Arg>,
-    /// The stages of the sum; the sums from each stage are the elements of the next.
+    /// The stages of the sum. The sums from each stage are the elements of the next.
     pub stages: Vec<Stage>,
 }
 
@@ -61,7 +61,7 @@ pub enum Buffer {
     Input,
     /// The buffer in `Plan::scratch` with this index.
     Scratch(usize),
-    /// The result: a sum, which is one element.
+    /// The result, which is one element.
     Result,
 }
 
@@ -107,8 +107,8 @@ impl Plan {
         }
     }
 
-    /// Checks the plan against the device's limits: the blocks in a grid and in a cluster, and the
-    /// threads and the shared memory of a block.
+    /// Checks the plan against the device's limits on the blocks in a grid and in a cluster, and on
+    /// the threads and the shared memory of a block.
     pub fn check(&self, chip: &Chip) -> Result<(), Error> {
         let most = i32::MAX as u32;
         let refused = |launch: &Launch| {
@@ -142,7 +142,7 @@ impl Plan {
     }
 }
 
-/// Converts a number of consecutive additions to 32 bits; saturates at 2^29.
+/// Converts a number of consecutive additions to 32 bits. The result saturates at 2^29.
 pub fn additions(count: u64) -> u32 {
     count.min(1 << 29) as u32
 }

@@ -1,4 +1,4 @@
-//! A problem: the number and type of elements, the block size and the device.
+//! A problem, which consists of the number and type of elements, the block size, and the device.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use numbers::Element;
 use super::chip::Chip;
 use crate::{Error, Result};
 
-/// A problem, for which a step makes a plan.
+/// A problem, which is the input to a step's plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The number of elements.
@@ -32,10 +32,10 @@ impl Problem {
 pub struct Block(u32);
 
 impl Block {
-    /// The default size.
+    /// The default block size.
     pub const USUAL: Block = Block(256);
 
-    /// All block sizes.
+    /// All block sizes, in ascending order.
     pub const ALL: [Block; 5] = [Block(64), Block(128), Block(256), Block(512), Block(1024)];
 
     /// Creates a block size from a number of threads. Fails if the kernels do not support this
@@ -54,7 +54,7 @@ impl Block {
         self.0
     }
 
-    /// Returns the number of rounds that halve the block down to one thread.
+    /// Returns the number of rounds that reduce the block to one thread by repeated halving.
     pub fn rounds(self) -> u32 {
         self.0.ilog2()
     }

@@ -21,8 +21,8 @@ pub struct Phase {
     pub depth: u32,
 }
 
-/// A grid that just fills the device. Each block adds one tile in each iteration of its loop; its
-/// next tile is a whole grid further on.
+/// A grid that just fills the device. Each block adds one tile in each iteration of its loop.
+/// Consecutive tiles of a block are as many tiles apart as the grid has blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stride {
     /// The name of the kernel's entry point.
@@ -41,8 +41,8 @@ pub struct Stride {
     pub tree: u32,
 }
 
-/// One launch over equal chunks: the grid has as many blocks as can be resident at once. The blocks
-/// add the chunks, and one of them adds the partial sums.
+/// One launch over equal chunks. The grid has as many blocks as can be resident at once. The blocks
+/// add the chunks, and one of the blocks adds the partial sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
     /// The name of the kernel's entry point.
@@ -103,7 +103,7 @@ impl Plan {
         let held = problem.chip.resident(threads, stride.shared);
         let resident = (stride.resident / threads).clamp(1, held);
         let fill = u64::from(problem.chip.sms) * u64::from(resident);
-        // A remainder that is smaller than a vector needs no block of its own.
+        // A remainder that is smaller than a vector does not need a block of its own.
         let whole = |n: u64| n - n % stride.width;
         let blocks = whole(problem.n).div_ceil(stride.tile).clamp(1, fill);
         let launch = |n: u64, blocks: u64, input, sums| Launch {
@@ -135,7 +135,7 @@ impl Plan {
         Plan { launches, scratch: vec![Scratch::Partials(blocks)] }
     }
 
-    /// Like [`grid_stride`](Plan::grid_stride), but in one launch: the block that takes the last
+    /// Like [`grid_stride`](Plan::grid_stride), but in one launch. The block that takes the last
     /// ticket adds the partial sums.
     pub fn last_block(problem: &Problem, stride: &Stride) -> Plan {
         let mut plan = Plan::grid_stride(problem, stride);

@@ -19,7 +19,7 @@ pub struct Step {
     pub cures: &'static str,
     /// The remaining cost, which the next step removes.
     pub costs: &'static str,
-    /// The kernel.
+    /// The kernel that the step launches.
     pub kernel: Kernel,
     /// The block sizes that the step supports.
     pub blocks: &'static [u32],
@@ -30,8 +30,8 @@ pub struct Step {
     pub fixed_order: bool,
     /// Makes the plan for a problem.
     pub plan: fn(&Problem) -> Plan,
-    /// Experiments that are kept in the repository: each is the same step with another kernel, and
-    /// is named after the change. A variant's `cures` states what the experiment shows.
+    /// Experiments that are kept in the repository. Each variant is the same step with another
+    /// kernel, and is named after the change. A variant's `cures` states what the experiment shows.
     pub variants: &'static [Step],
 }
 
@@ -44,7 +44,7 @@ impl Step {
         asked.or(Some(Block::USUAL)).filter(takes).unwrap_or_else(own)
     }
 
-    /// Returns the distinct block sizes for the launches if several steps run with the requested
+    /// Returns the distinct block sizes that the step uses if several steps run with the requested
     /// sizes.
     pub fn distinct_blocks(&self, asked: &[Block]) -> Vec<Block> {
         let mut blocks = Vec::new();
@@ -106,8 +106,8 @@ pub struct Kernel {
     pub path: &'static str,
     /// The contents of `kernel.cu` when this program was built.
     pub source: &'static str,
-    /// The files that the kernel includes: their names, and their contents when this program was
-    /// built.
+    /// The files that the kernel includes, each with its name and its contents when this program
+    /// was built.
     pub includes: &'static [(&'static str, &'static str)],
     /// The committed PTX, in the order of [`Element::ALL`].
     pub ptx: [&'static str; 3],
@@ -125,8 +125,8 @@ impl Kernel {
     }
 }
 
-/// The `kernel.cu` of the calling crate with its PTX. `kernel!("NAME")` uses `NAME.cu` instead.
-/// Further arguments name the included files.
+/// Creates the [`Kernel`](crate::Kernel) of the calling crate from `kernel.cu` and its PTX.
+/// `kernel!("NAME")` uses `NAME.cu` instead. Further arguments name the included files.
 #[cfg(not(target_family = "wasm"))]
 #[macro_export]
 macro_rules! kernel {

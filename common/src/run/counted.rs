@@ -33,7 +33,7 @@ const INTERPRETED: u64 = (1 << 21) - 1;
 pub struct Drawn {
     /// The kind of input.
     pub input: Input,
-    /// The seed.
+    /// The seed of the input.
     pub seed: u64,
     /// The number of elements left out at the start of the memory.
     pub offset: u64,
@@ -42,8 +42,9 @@ pub struct Drawn {
 /// A function that returns the interpreter's count with the same definition as a hardware counter.
 type Same = fn(&simt::Counts) -> u64;
 
-/// The counts in the order of [`METRICS`]. The last two metrics have no counterpart here, because
-/// the branches and instructions in PTX differ from those that the chip executes.
+/// The counts in the order of [`METRICS`]. The last two metrics have no counterpart in the
+/// interpreter, because the branches and instructions in PTX differ from those that the chip
+/// executes.
 pub const SAME: [Same; METRICS.len() - 2] = [
     |c| c.shared_ld,
     |c| c.shared_st,
@@ -56,7 +57,8 @@ pub const SAME: [Same; METRICS.len() - 2] = [
 ];
 
 impl Counted {
-    /// Returns the number of counts that both devices have, and how many of them differ.
+    /// Returns the number of counts that both devices report, and the number of these counts that
+    /// differ.
     pub fn compared(&self) -> (usize, usize) {
         let Ok(interpreter) = &self.interpreter else { return (0, 0) };
         let pairs = interpreter.iter().zip(&self.hardware);
@@ -66,7 +68,7 @@ impl Counted {
     }
 }
 
-/// Runs a verified step again and counts its operations: on the GPU and, if the input is small, in
+/// Runs a verified step again and counts its operations on the GPU and, if the input is small, in
 /// the interpreter.
 ///
 /// Nothing is timed and no gate is closed, because launches run one at a time and each runs several
@@ -132,7 +134,8 @@ fn interpreted<T: Scalar>(
     Ok(simt.observed().counters.launches.iter().map(|launch| launch.counts).collect())
 }
 
-/// Returns the simulated GPU, which has the limits of the real GPU, so that the plans are the same.
+/// Returns the GPU to simulate, which has the limits of the real GPU, so that the plans are the
+/// same.
 fn played(architecture: &str, chip: Chip) -> simt::Arch {
     let number: u32 = architecture.trim_start_matches("sm_").parse().unwrap_or(0);
     let not_younger = simt::Arch::ALL.into_iter().rev().find(|arch| arch.number() <= number);

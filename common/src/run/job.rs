@@ -1,4 +1,5 @@
-//! A job: a step on one problem, with its kernel loaded, its plan made and its buffers allocated.
+//! A job, which is a step on one problem, with its kernel loaded, its plan made and its buffers
+//! allocated.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -10,7 +11,7 @@ use crate::{
     sum::{Elements, Mismatch, Reference, Run, Scalar, Verdict, Workload, first_wrong},
 };
 
-/// A step that is ready to run any number of times.
+/// A step that is loaded and can run any number of times.
 #[derive(Debug)]
 pub struct Job<'d> {
     pub(super) device: &'d Device,
@@ -33,7 +34,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Returns the verdict of a correct sum. Fails if the sum is wrong.
+    /// Returns the verdict if the sum is correct. Fails if the sum is wrong.
     pub fn into_verified(self) -> Result<Verdict> {
         self.wrong.map_or(Ok(self.verdict), |wrong| Err(Error::Wrong(wrong.to_string())))
     }
@@ -113,7 +114,7 @@ impl<'d> Job<'d> {
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         let mut first = self.verify_once(workload)?;
         if let Some(wrong) = &mut first.wrong {
-            // If a partial sum is wrong, the total may be right by chance, so test it with exact
+            // If a partial sum is wrong, the total may be correct by chance, so test it with exact
             // elements.
             wrong.exact = first.verdict.verified() && self.adds_exactly(workload)?;
             return Ok(first);
@@ -123,7 +124,7 @@ impl<'d> Job<'d> {
         Ok(Checked { wrong, ..first })
     }
 
-    /// Returns whether the total of exact elements is right, whatever the partial sums are.
+    /// Returns whether the total of exact elements is correct, even if partial sums are wrong.
     fn adds_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<bool> {
         let total = || {
             self.device.unwatched(|| {
@@ -148,8 +149,9 @@ impl<'d> Job<'d> {
         self.hold(workload.elements(), workload.reference, Run::First)
     }
 
-    /// Performs the second and third runs of [`verify`](Job::verify), [while](Workload::while_exact) the workload
-    /// holds exact elements. Only the sum is cleared, so that state left by the first run has an effect.
+    /// Performs the second and third runs of [`verify`](Job::verify),
+    /// [while](Workload::while_exact) the workload holds exact elements. Only the sum is cleared,
+    /// so that state left by the first run has an effect.
     pub fn verify_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.device.unwatched(|| {
             let elements = workload.exact();
@@ -170,7 +172,7 @@ impl<'d> Job<'d> {
     }
 
     /// Verifies the sums from the last of several runs, because a kernel that leaves state behind
-    /// may be right in its first run and wrong in later ones.
+    /// may be correct in its first run and wrong in later ones.
     pub fn verify_last<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         self.fits(workload)?;
         let run = Run::Later(self.runs.get());

@@ -9,12 +9,12 @@ use crate::{
     sum::{Elements, Mismatch, Run, Scalar, Verdict, Workload},
 };
 
-/// The largest number of elements in the third run: enough for several blocks.
+/// The largest number of elements in the third run, which is enough for several blocks.
 const SMALLER: u64 = 5003;
 
 impl Job<'_> {
     /// Returns an error if the run left message flags set or counters not reset, although its sums
-    /// are right. A later run would mistake the old messages for its own, or, with another grid,
+    /// are correct. A later run would mistake the old messages for its own, or, with another grid,
     /// would continue counting from the old value.
     pub(super) fn left_behind(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
         let mut changed = self.changed()?;
@@ -40,8 +40,8 @@ impl Job<'_> {
     }
 
     /// Performs the third run, which adds fewer of the exact elements and therefore has another
-    /// grid. The program stays loaded, so that the run also finds values that earlier runs left in
-    /// the kernel's own variables.
+    /// grid. The program stays loaded, so that the run also detects values that earlier runs left
+    /// in the kernel's own variables.
     ///
     /// If the sum is wrong even after the program is loaded again, those variables are not the
     /// cause, and the run reports nothing. Only the interpreter can load a program again.
@@ -110,8 +110,8 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Whether the run reset the state that every run expects to be zero: counters and message
-    /// flags.
+    /// Returns whether the run reset the state that every run expects to be zero, which consists of
+    /// counters and message flags.
     pub fn state_is_reset(&self) -> Result<bool> {
         Ok(self.changed()?.is_empty())
     }
@@ -121,7 +121,7 @@ impl Job<'_> {
     fn changed(&self) -> Result<Vec<(Scratch, usize)>> {
         let mut changed = Vec::new();
         for (memory, &kind) in self.scratch.iter().zip(&self.plan.scratch) {
-            // The lower half of a slot, the message's value, may keep its contents.
+            // The lower half of a slot, which holds the message's value, need not be zero.
             let (bytes, kept) = match kind {
                 Scratch::Partials(_) => continue,
                 Scratch::Zeroed(bytes) => (bytes, 0),
@@ -254,8 +254,8 @@ done:
         assert!(wrong.contains("is 5 for the first atomic of launch 2, at PTX line 28"), "{wrong}");
     }
 
-    /// A ticket that is taken modulo the grid size and never reset gives right sums, until the grid
-    /// changes.
+    /// A kernel whose ticket is taken modulo the grid size and never reset gives correct sums until
+    /// the grid changes.
     #[test]
     fn a_counter_that_is_not_reset_is_an_error_even_if_the_sums_are_right() {
         assert_eq!(
@@ -267,7 +267,7 @@ done:
         assert_eq!(left(&COUNTS, &POSTING.replace("+12], 5", "+12], 0")), None);
     }
 
-    /// A kernel's own variable is in no buffer of the plan.
+    /// The kernel's own variable is in no buffer of the plan.
     #[test]
     fn state_that_breaks_the_third_run_is_found() {
         let counted = |limit: u32| {

@@ -19,8 +19,8 @@ const MOST: usize = 65_560;
 /// The minimum number of elements: with fewer, every step has only one chunk.
 const LEAST: usize = 2048;
 
-/// The runs, each with an order of execution, a GPU, and a number of multiprocessors. There are few
-/// runs, because every verification of such a step performs all of them.
+/// Returns the runs, each with an order of execution, a GPU, and a number of multiprocessors. There
+/// are few runs, because every verification of such a step performs all of them.
 fn runs() -> impl Iterator<Item = (Schedule, Arch, u32)> {
     let orders = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
     orders
@@ -30,16 +30,16 @@ fn runs() -> impl Iterator<Item = (Schedule, Arch, u32)> {
         .map(|((s, a), n)| (s, a, n))
 }
 
-/// The runs of steps that do not promise identical bits: in these orders, a block may end before an
-/// earlier one.
+/// Returns the runs for steps that do not promise identical bits. In these orders, a block may end
+/// before an earlier block.
 fn shuffled() -> impl Iterator<Item = (Schedule, Arch, u32)> {
     let arch = Arch::default();
     [2, 3].into_iter().map(move |seed| (Schedule::Adversarial(seed), arch, arch.sms))
 }
 
-/// Runs a step in other orders, if its blocks communicate or if it promises the same bits. Compares
-/// the sums with the exact one, and promised bits with each other. Returns a description of the
-/// fault, if there is one.
+/// Runs a step in other orders of execution, if its blocks communicate or if it promises the same
+/// bits. Compares the sums with the exact sum and, if the step promises the same bits, with each
+/// other. Returns a description of the fault, if there is one.
 pub(super) fn wrong_in_other_orders<T: Scalar>(
     step: &Step,
     ptx: &Ptx,
@@ -107,8 +107,8 @@ mod tests {
         sum::Input,
     };
 
-    /// The first thread adds all elements: from the last to the first, or from the first to the last if the grid has
-    /// one block.
+    /// The first thread adds all elements, from the last to the first, or from the first to the
+    /// last if the grid has one block.
     const TURNING: &str = "
 .version 8.4
 .target sm_60
@@ -191,8 +191,8 @@ done:
         assert_eq!(wrong(&PROMISES, &TURNING.replace("%grid, 1;", "%grid, 0;")), None);
     }
 
-    /// Each of eight blocks adds an eighth of the elements; the last block adds the eight sums, without
-    /// waiting for them.
+    /// Each of eight blocks adds an eighth of the elements. The last block adds the eight sums
+    /// without waiting for them.
     const HASTY: &str = "
 .version 8.4
 .target sm_60
@@ -266,8 +266,8 @@ total:
         hasty(|problem| eighths(problem, vec![Scratch::Partials(8), Scratch::Zeroed(4)]));
     static SILENT: Step = hasty(|problem| eighths(problem, vec![Scratch::Partials(8)]));
 
-    /// In the usual order, the last block runs last, so its sum is right. A step whose plan has no
-    /// tickets or messages does not run in other orders.
+    /// In the usual order, the last block runs last, so its sum is correct. A step whose plan has
+    /// no tickets or messages does not run in other orders.
     #[test]
     fn a_block_that_does_not_wait_is_wrong_in_another_order() {
         let wrong = |step: &Step| {

@@ -60,7 +60,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Converts an error caused by a limit of the GPU. Returns any other error unchanged.
+    /// Converts an error caused by a limit of the GPU to a refusal. Fails with any other error,
+    /// unchanged.
     pub fn of(step: &'static str, error: Error) -> Result<Refusal> {
         let needs = match &error {
             Error::OldGpu { target, .. } => target.clone(),
@@ -77,7 +78,7 @@ impl Outcome {
         self.n * self.element.size()
     }
 
-    /// Returns the run's error: a wrong sum, or findings of the checks.
+    /// Returns the error of the run, which is a wrong sum or the findings of the checks.
     pub fn fault(&self) -> Option<Error> {
         if let Some(mismatch) = &self.wrong {
             let why = self.why(mismatch).map_or(String::new(), |why| format!("; {why}"));
@@ -130,7 +131,8 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Returns the address of the next sample's input. The input is in L2 if it may stay there.
+    /// Returns the address of the next sample's input. If the input may stay in L2, the address is
+    /// the same for every sample.
     fn input<T: Scalar>(self, workload: &Workload<T>) -> Address<'_> {
         if self.warm { workload.warm() } else { workload.cold() }
     }
@@ -190,7 +192,7 @@ pub fn run<T: Scalar>(
 }
 
 /// Times a verified job. Returns the time of each sample, in seconds, and whether the last timed
-/// sum was still right. `clock` runs its argument once and returns the time of that run.
+/// sum was still correct. `clock` runs its argument once and returns the time of that run.
 fn time<T: Scalar>(
     job: &Job<'_>,
     workload: &Workload<T>,
@@ -209,8 +211,8 @@ fn time<T: Scalar>(
 
 #[cfg(test)]
 impl Outcome {
-    /// Returns a made-up outcome on a GPU with a peak bandwidth of 10¹² bytes per second: a correct
-    /// sum of ones in `f64`.
+    /// Returns a made-up outcome on a GPU with a peak bandwidth of 10¹² bytes per second, for a
+    /// correct sum of ones in `f64`.
     pub(crate) fn made_up(step: &'static str, n: u64, samples: &[f64]) -> Outcome {
         let chip = crate::plan::Chip::H200;
         let device =
@@ -248,8 +250,8 @@ mod tests {
         sum::Input,
     };
 
-    /// A kernel whose first run is correct for an input of ones: it adds the number of earlier
-    /// runs, which it keeps in memory.
+    /// A kernel that stores the number of elements plus the number of its earlier runs, which it
+    /// keeps in memory. For an input of ones, only its first run is correct.
     const FORGETFUL: &str = "
 .version 8.4
 .target sm_60

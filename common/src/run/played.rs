@@ -1,4 +1,4 @@
-//! The step that this folder's tests use. The PTX of this step is a string.
+//! The step that this folder's tests use. Its PTX is a string.
 
 use crate::{
     Kernel, Step,
@@ -43,7 +43,8 @@ pub(super) fn launch(problem: &Problem, grid: u32, args: Vec<Arg>, stages: Vec<S
     }
 }
 
-/// The first block adds all elements, and each of two blocks adds every other element.
+/// Each of two blocks adds every other element to its partial sum. The first block then adds all
+/// elements.
 pub(super) const STRIDED: &str = "
 .version 8.4
 .target sm_60

@@ -12,30 +12,30 @@ use crate::{
     sum::{Input, Scalar, Workload},
 };
 
-/// A predicted time. A prediction is not a measurement, and is never printed without its range.
+/// A predicted time. A prediction is not a measurement, and is always printed with its range.
 #[derive(Clone, Debug)]
 pub struct Prediction {
     /// The step's name.
     pub step: &'static str,
-    /// The problem.
+    /// The problem whose time is predicted.
     pub problem: Problem,
-    /// The time in microseconds.
+    /// The predicted time, in microseconds.
     pub us: f64,
-    /// The range of times that the validation supports: in the validation, nine in ten of the
+    /// The range of times that the validation supports. In the validation, nine in ten of the
     /// measured times were within their predicted ranges.
     pub range: [f64; 2],
-    /// The time of each part in microseconds, largest first.
+    /// The time spent in each scheduler state in microseconds, largest first.
     pub parts: Vec<(&'static str, f64)>,
     /// The first launch, which does most of the work.
     pub first: Launched,
-    /// Whether the number of registers of the first launch comes from ptxas; otherwise it is
-    /// estimated.
+    /// Whether the number of registers of the first launch comes from ptxas; if not, it is an
+    /// estimate.
     pub assembled: bool,
     /// The number of launches.
     pub launches: usize,
 }
 
-/// The largest input that is interpreted if the grid does not grow with the input.
+/// The largest input that is interpreted in full if the grid does not grow with the input.
 const MOST: u64 = 1 << 25;
 
 /// The maximum number of warp instructions in a block that is filmed.
@@ -128,8 +128,8 @@ fn verify<T: Scalar>(step: &Step, ptx: &Ptx, problem: &Problem, settings: &Setti
     })
 }
 
-/// Simulates the launches. If the grid does not grow with the input, the launches of smaller
-/// problems are simulated.
+/// Simulates the launches. If the grid does not grow with the input, launches of smaller problems
+/// are simulated instead.
 fn launches(step: &Step, ptx: &Ptx, gpu: &Gpu, problem: Problem) -> Result<Vec<Launched>> {
     let of = |n| (step.plan)(&Problem { n, ..problem });
     let grids = |n| of(n).launches.iter().map(|launch| launch.grid).collect::<Vec<_>>();
@@ -152,11 +152,11 @@ fn launches(step: &Step, ptx: &Ptx, gpu: &Gpu, problem: Problem) -> Result<Vec<L
     Ok(whole)
 }
 
-/// Films the first cycles of a multiprocessor during the first launch.
+/// Films the first `cycles` cycles of a multiprocessor during the first launch.
 pub fn film(step: &Step, ptx: &Ptx, gpu: &Gpu, problem: Problem, cycles: u32) -> Result<Film> {
     let mut plan = (step.plan)(&problem);
     plan.launches.truncate(1);
-    // All blocks but the first and the last do the same work, and wait for no other block.
+    // All blocks except the first and the last do the same work, and wait for no other block.
     let typical = |machine: &mut simt::Gpu, module: &simt::Module, call: &simt::Launch<'_>, far| {
         machine.config_mut().block_budget = FILMED;
         predict::record_one(machine, module, call, u64::from(call.grid[0] / 2), far)
@@ -198,7 +198,7 @@ where
     let module = simt::Module::parse(&ptx.text)
         .map_err(|error| Error::BadPtx { file: ptx.file.clone(), reason: error.to_string() })?;
     let mut machine = simt::Gpu::new();
-    // A page has no clock: to stop a run, it terminates its Worker.
+    // A page of the book has no clock; to stop a run, the page terminates its Worker.
     if cfg!(target_family = "wasm") {
         machine.config_mut().patience = None;
     }

@@ -7,7 +7,7 @@ use crate::device::Ptx;
 #[cfg(not(target_family = "wasm"))]
 const TABLE: &str = include_str!("../../../book/generated/sass/registers.csv");
 
-/// Returns the number of registers per thread of a committed kernel; `None` for an edited one.
+/// Returns the number of registers per thread of a committed kernel; `None` for an edited kernel.
 #[cfg(not(target_family = "wasm"))]
 pub(super) fn of(ptx: &Ptx, entry: &str) -> Option<u32> {
     let hash = compiler::Stamp::read(&ptx.text, &ptx.file).ok()?.body;
@@ -18,7 +18,8 @@ pub(super) fn of(ptx: &Ptx, entry: &str) -> Option<u32> {
     })
 }
 
-/// A page has PTX without a stamp, so registers are estimated.
+/// Returns `None`, because the PTX on a page of the book has no stamp. The number of registers is
+/// estimated.
 #[cfg(target_family = "wasm")]
 pub(super) fn of(_: &Ptx, _: &str) -> Option<u32> {
     None

@@ -1,4 +1,4 @@
-//! Measured times: every sample, and their statistics.
+//! Measured times, with all samples and their statistics.
 
 /// The times of one sum, over several samples.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,5 @@
-//! Options that cannot be combined, options without an effect, and runs that will take long. Each such option is
-//! refused or reported, never ignored.
+//! Options that cannot be combined, options without an effect, and runs that will take long. Each
+//! such option is refused or reported, never ignored.
 
 use std::{io::Write as _, path::Path};
 
@@ -69,7 +69,8 @@ pub(super) fn refuse(steps: &[&'static Step], options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns a note on options that were given on the command line but have no effect on this device.
+/// Returns a note on options that were given on the command line but have no effect on this device;
+/// `None` if there are none.
 pub(super) fn without_effect(options: &Options, device: &Device) -> Option<String> {
     let (only_other, why) = match device {
         Device::Simt(_) => {
@@ -161,7 +162,8 @@ fn file(step: &Step) -> String {
     parts[parts.len().saturating_sub(4)..].join("/")
 }
 
-/// Whether the kernels are files in one folder, as in a study. In that case, rows are not named after folders.
+/// Returns whether the kernels are files in one folder, as in a study. In that case, rows are not
+/// named after folders.
 pub(super) fn share_files(steps: &[&'static Step]) -> bool {
     let folder = |step: &Step| Path::new(step.kernel.path).parent().map(Path::to_owned);
     let first = folder(steps[0]);

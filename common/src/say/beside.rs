@@ -11,7 +11,7 @@ use crate::{
     run::{Counted, Outcome, SAME},
 };
 
-/// A count that both devices have: its name, and its index in `METRICS` and [`SAME`].
+/// The counts that both devices report. Each has a name, and an index in `METRICS` and [`SAME`].
 const BOTH: [(&str, usize); 8] = [
     ("shared loads", 0),
     ("shared stores", 1),
@@ -26,11 +26,12 @@ const BOTH: [(&str, usize); 8] = [
 /// A function that returns one of the interpreter's counts.
 type Ours = fn(&Counts) -> u64;
 
-/// A count without a hardware counterpart.
+/// Counts that the interpreter and the hardware define differently. Each has a name, a function
+/// that returns the interpreter's count, and an index in `METRICS`.
 const OTHER: [(&str, Ours, usize); 2] =
     [("divergent branches", |c| c.divergent_branches, 8), ("instructions", |c| c.warp_insts, 9)];
 
-/// A count that CUPTI does not have.
+/// Counts that CUPTI does not report.
 const OURS: [(&str, Ours); 2] = [("barriers", |c| c.barriers), ("shuffles", |c| c.shuffles)];
 
 /// The contents of a cell that has no value.
@@ -132,13 +133,14 @@ fn notes(counted: &Counted) -> String {
     text
 }
 
-/// Whether the chip executed more global loads than the interpreter.
+/// Returns whether the chip executed more global loads than the interpreter.
 fn looked(counted: &Counted) -> bool {
     let Ok(ours) = &counted.interpreter else { return false };
     ours.iter().zip(&counted.hardware).any(|(ours, theirs)| theirs[4] > SAME[4](ours) as f64)
 }
 
-/// Whether the chip made fewer shared accesses than there are in the PTX, which is expected.
+/// Returns whether the chip executed fewer shared memory accesses than the PTX contains, which is
+/// expected.
 fn merged(counted: &Counted) -> bool {
     let Ok(ours) = &counted.interpreter else { return false };
     let fewer = |(ours, theirs): (&Counts, &Values)| {

@@ -110,7 +110,7 @@ pub fn options(matches: &clap::ArgMatches) -> Result<Options, clap::Error> {
 }
 
 /// Sets the width of the terminal, and lets every option accept `-1` as a value, so that the error
-/// message is about the number and not about an unknown option.
+/// message names the invalid number instead of an unknown option.
 pub fn numeric(command: clap::Command) -> clap::Command {
     let mut command = command.mut_args(|arg| match arg.get_action().takes_values() {
         true => arg.allow_negative_numbers(true),
@@ -159,7 +159,7 @@ pub fn study_command(study: &'static Study) -> clap::Command {
         })
 }
 
-/// Hides the options that show a single kernel, which a program with many kernels refuses.
+/// Hides the options that show a single kernel, because a program with many kernels refuses them.
 fn hidden(arg: clap::Arg) -> clap::Arg {
     match arg.get_id().as_str() {
         "kernel" | "lines" | "counters" | "trace" => arg.hide(true),

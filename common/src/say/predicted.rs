@@ -1,4 +1,4 @@
-//! Prints predicted times, which have their own wording and their own table, and always a range.
+//! Prints predicted times. They have their own wording, their own table, and always a range.
 
 use std::io::Write;
 
@@ -13,7 +13,8 @@ use crate::{
     sum::{Input, Scalar, Workload},
 };
 
-/// Implements `--predict`: text for one step on one GPU, otherwise a table.
+/// Implements `--predict`. The output is a paragraph for one step on one GPU, and otherwise a
+/// table.
 pub(super) fn print(
     steps: &[&'static Step],
     options: &Options,
@@ -124,7 +125,7 @@ fn one(
     run::predicted(step, &ptx, gpu, problem, &options.settings())
 }
 
-/// The prediction as text.
+/// Formats the prediction as text.
 fn text(prediction: &Prediction, gpu: &Gpu) -> String {
     let Prediction { step, problem, us, range: [least, most], parts, first, assembled, launches } =
         prediction;
@@ -164,13 +165,13 @@ fn text(prediction: &Prediction, gpu: &Gpu) -> String {
     text + &format!("  limit: {}\n", limit(parts))
 }
 
-/// Microseconds with three digits.
+/// Formats microseconds with three digits.
 fn micros(us: f64) -> String {
     let decimals = if us < 10.0 { 2 } else { usize::from(us < 100.0) };
     format!("{us:.decimals$}")
 }
 
-/// The change that would make the kernel faster.
+/// Returns the change that would make the kernel faster.
 fn limit(parts: &[(&str, f64)]) -> &'static str {
     let largest = parts.first().map_or("", |part| part.0);
     let spent = Spent::ALL.iter().find(|(_, name)| *name == largest);

@@ -23,7 +23,7 @@ use crate::{
 /// A profile in progress, or the error that prevented it. The error is printed after the sums.
 pub(super) struct Profile(Result<Recording>);
 
-/// The width of the name column, which takes the rest of the 80 columns.
+/// The width of the name column. Together with the other columns, the table has a width of 80.
 const NAME: usize = 24;
 
 impl Profile {

@@ -1,5 +1,5 @@
-//! Shows the progress of a long run in one line on the terminal; the line disappears when the run
-//! is done.
+//! Shows the progress of a long run in one line on the terminal. The line disappears when the run
+//! ends.
 
 use std::{
     io::{self, IsTerminal, Write},

@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn times_are_in_microseconds_and_rates_are_those_of_the_median() {
-        // A million doubles occupy 8 MB; at a median of 10 µs, the rate is 800 GB/s, out of a peak of 1000.
+        // A million doubles occupy 8 MB. At a median of 10 µs, the rate is 800 GB/s, and the peak
+        // is 1000 GB/s.
         let mut outcome = Outcome::made_up("v0-naive", 1_000_000, &[8e-6, 10e-6, 16e-6]);
         outcome.copy = Some(0.25);
         let record = Record::of(&outcome);

@@ -177,8 +177,8 @@ fn shares(holds: &Holds, n: u64) -> String {
     }
 }
 
-/// Formats the table of the ladder: the outcomes for the same problem, in the order of the lessons,
-/// and the steps that the GPU cannot run.
+/// Formats the table of the ladder, which has the outcomes for one problem, in the order of the
+/// lessons, and the steps that the GPU cannot run.
 pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let mut text = format!(

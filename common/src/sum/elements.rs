@@ -1,4 +1,4 @@
-//! The elements that a run adds: drawn numbers, or numbers whose sums are exact.
+//! The elements that a run adds, which are drawn numbers or numbers whose sums are exact.
 
 use std::ops::Range;
 
@@ -42,7 +42,8 @@ impl<'v, T: Scalar> Elements<'v, T> {
         Elements { kind: Kind::Exact(count), chunks: &[] }
     }
 
-    /// Returns the same elements together with the known sums of their [`chunks`](Elements::chunks).
+    /// Returns the same elements together with the known sums of their
+    /// [`chunks`](Elements::chunks).
     pub fn with(self, chunks: &'v [Reference]) -> Elements<'v, T> {
         Elements { chunks, ..self }
     }
@@ -55,7 +56,7 @@ impl<'v, T: Scalar> Elements<'v, T> {
         }
     }
 
-    /// Whether additions of these elements are rounded.
+    /// Returns whether additions of these elements are rounded.
     pub fn round(&self) -> bool {
         matches!(self.kind, Kind::Drawn(_))
     }

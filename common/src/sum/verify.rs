@@ -35,7 +35,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the sum is right. NaN and infinity on either side are always wrong.
+    /// Returns whether the sum is correct. NaN and infinity on either side are always wrong.
     pub fn verified(&self) -> bool {
         self.bound.is_finite() && self.error <= self.bound
     }
@@ -48,16 +48,16 @@ pub enum Run {
     First,
     /// The second run, on exact [`Elements`], which starts with the memory that the first run left.
     Exact,
-    /// A run whose sum was right but whose message flags were left set, or whose counters were not reset.
+    /// A run whose sum was correct, but that left message flags set or counters not reset.
     Messages,
-    /// The third run, on fewer exact elements and therefore with another grid; the field is the number of elements in
-    /// the earlier runs.
+    /// The third run, on fewer exact elements and therefore with another grid. The field is the
+    /// number of elements in the earlier runs.
     Smaller(u64),
     /// The last timed run, with its number.
     Later(u32),
 }
 
-/// A wrong sum, or a right sum with a wrong partial sum.
+/// A wrong sum, or a correct sum with a wrong partial sum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mismatch {
     /// The name of the step.
@@ -74,10 +74,10 @@ pub struct Mismatch {
     pub run: Run,
     /// The first wrong partial sum, if it is known.
     pub first: Option<WrongPartial>,
-    /// A description of the state that a run leaves for the next run, or of another cause of the fault, if it is
-    /// known.
+    /// A description of the state that a run leaves for the next run, or of another cause of the
+    /// fault, if it is known.
     pub leftover: Option<String>,
-    /// Whether the total of exact elements is right too, which shows that the kernel adds each
+    /// Whether the total of exact elements is correct, which shows that the kernel adds each
     /// element once.
     pub exact: bool,
 }
@@ -105,7 +105,8 @@ impl Mismatch {
         }
     }
 
-    /// Returns whether the kernel adds every element, although the partial sums are not those of the plan.
+    /// Returns whether the kernel adds every element, although the partial sums are not those of
+    /// the plan.
     pub fn adds_all(&self) -> bool {
         self.first.is_some() && self.verdict.verified() && (self.exact || self.verdict.error == 0.0)
     }
@@ -124,7 +125,7 @@ pub struct WrongPartial {
     pub first: u64,
     /// The index of the last element that the sum holds.
     pub last: u64,
-    /// The number of elements that the sum holds; they need not be contiguous.
+    /// The number of elements that the sum holds. The elements need not be contiguous.
     pub count: u64,
     /// The verdict, with the value and the expected value.
     pub verdict: Verdict,

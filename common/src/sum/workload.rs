@@ -16,14 +16,14 @@ use crate::{
     device::{Address, Device, Memory, host},
 };
 
-/// The total size, in bytes, of the copies of the input that timing rotates through. This size is
-/// so large that each sample finds its input outside L2, which has 60 MB on an H200.
+/// The total size, in bytes, of the copies of the input that timing rotates through. It is so large
+/// that the input of each sample is outside L2, which has 60 MB on an H200.
 const ROTATION: u64 = 1 << 30;
 
 /// An input that is ready for any number of steps.
 #[derive(Debug)]
 pub struct Workload<T> {
-    /// The elements.
+    /// The elements, in host memory.
     pub values: Vec<T>,
     /// The sum of the elements.
     pub reference: Reference,
@@ -40,8 +40,8 @@ pub struct Workload<T> {
     exact_chunks: OnceCell<Vec<Reference>>,
 }
 
-/// A simulated fault in a kernel: at one index, the device holds a different number from the host. Tests
-/// check that the verdict detects the fault.
+/// A simulated fault in a kernel. At one index, the number on the device differs from the number on
+/// the host. Tests check that the verdict detects the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slip {
     /// The index of the element.
@@ -55,7 +55,7 @@ const CHUNK: u64 = 1 << 24;
 
 impl<T: Scalar> Workload<T> {
     /// Draws the elements, computes their sum, and copies them to the device. On a GPU, there are
-    /// as many copies as the size of its L2 cache requires.
+    /// several copies of a small input, so that the input of each cold sample is outside L2.
     pub fn new(device: &Device, input: Input, n: u64, seed: u64) -> Result<Workload<T>> {
         Workload::shifted(device, input, n, seed, 0)
     }
@@ -78,7 +78,7 @@ impl<T: Scalar> Workload<T> {
         Place::of::<T>(device, values.len() as u64, 0)?.hold(device, values, 0)
     }
 
-    /// Returns the elements.
+    /// Returns the drawn elements, with the known sums of their chunks.
     pub fn elements(&self) -> Elements<'_, T> {
         Elements::drawn(&self.values).with(&self.chunks)
     }
@@ -133,7 +133,7 @@ impl<T: Scalar> Workload<T> {
         Ok(())
     }
 
-    /// Returns the total size of all copies in bytes; cold samples rotate through them.
+    /// Returns the total size of all copies in bytes. Cold samples rotate through the copies.
     pub fn pool(&self) -> u64 {
         self.stride * self.copies
     }
@@ -168,8 +168,9 @@ struct Place {
 }
 
 impl Place {
-    /// Reserves memory for `n` elements after `offset` others, in as many copies as the device's L2
-    /// cache requires. Fails if the host or the device does not have enough memory.
+    /// Reserves memory for `n` elements after `offset` others. On a GPU, the memory has room for
+    /// several copies of a small input. Fails if the host or the device does not have enough
+    /// memory.
     fn of<T: Scalar>(device: &Device, n: u64, offset: u64) -> Result<Place> {
         let bytes = (n + offset) * T::ELEMENT.size();
         let what = format!("the input of {n} {}", T::ELEMENT);

@@ -120,7 +120,8 @@ fn bits(
                     let chip = Chip { sms, ..device.facts().chip };
                     let problem = Problem { n, block, element: Element::F32, chip };
                     let plan = (step.plan)(&problem);
-                    // A step whose plan does not depend on the number of multiprocessors needs fewer runs.
+                    // A step whose plan does not depend on the number of multiprocessors needs
+                    // fewer runs.
                     same = if last.as_ref() == Some(&plan) { same + 1 } else { 0 };
                     if same >= grids.len() {
                         continue;

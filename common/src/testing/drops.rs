@@ -23,7 +23,7 @@ use crate::{
     sum::{Input, Scalar, Slip, Workload},
 };
 
-/// The default number of tries.
+/// The default number of tries per step.
 const TRIES: u64 = 6;
 
 /// The number of elements in the interpreter's largest input; larger inputs would take hours.
@@ -103,7 +103,7 @@ fn one<T: Scalar>(step: &Step, device: &Device, n: u64, block: Block, input: Inp
     assert_eq!(verify(), None, "{what}: without the fault");
     workload.inject(device, slip).expect("a fault");
     let wrong = verify().unwrap_or_else(|| panic!("{what} is verified"));
-    // The partial sum that the message names holds the element.
+    // The partial sum that the message names must hold the element.
     if let Some(first) = wrong.first.filter(|first| first.launch == 1) {
         assert!((first.first..=first.last).contains(&slip.at), "{what}: {wrong}");
     }

@@ -23,13 +23,13 @@ pub(super) fn gpu(step: &Step) -> Option<Device> {
     None
 }
 
-/// Skips the GPU, unless the machine is required to have one.
+/// Prints why the GPU is skipped. Panics if the machine is required to have a GPU.
 fn without(step: &str, reason: &Error, required: bool) {
     assert!(!required, "{step}: REDUCE_REQUIRE_GPU is set, and {reason}");
     eprintln!("skipped on the GPU: {reason}");
 }
 
-/// Whether a GPU supports a step.
+/// Returns whether a GPU supports a step.
 fn runs(step: &Step, device: &Device) -> bool {
     let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
     !matches!(device.load(&text), Err(Error::OldGpu { .. }))

@@ -1,4 +1,4 @@
-//! Tests steps on GPUs that differ from an H200: older, smaller, or with only one multiprocessor.
+//! Tests steps on GPUs that are older or smaller than an H200, or have only one multiprocessor.
 
 use super::gpu::interpreter;
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
     sum::{Input, Workload},
 };
 
-/// Simulated GPUs: with fewer threads and less shared memory, with smaller clusters or none, and
-/// with many multiprocessors or only one.
+/// The names of simulated GPUs. Some have fewer threads, less shared memory, or smaller clusters or
+/// none; some have many multiprocessors or only one.
 pub(super) const GPUS: [&str; 6] =
     ["sm_86:28", "sm_90:1", "sm_70:80", "sm_120:170", "sm_70:1", "sm_120:1"];
 

@@ -1,5 +1,5 @@
-//! The tests that every step passes: its sums are right for awkward sizes, in every type and block
-//! size, and its program answers bad input with an error message.
+//! The tests that every step passes. Its sums are correct for awkward sizes, in every type and
+//! block size, and its program answers bad input with an error message.
 
 mod bits;
 mod drops;

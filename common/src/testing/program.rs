@@ -12,8 +12,8 @@ use crate::{Element, Step, plan::Block};
 /// The maximum number of blocks in a grid.
 const GRID: u64 = (1 << 31) - 1;
 
-/// A program that runs a step: the path of the program, and the step. A program that runs several
-/// steps is given the name of the step.
+/// A program that runs a step, with the path of the program and the name of the step. A program
+/// that runs several steps receives this name.
 #[derive(Clone, Copy)]
 struct Program<'a> {
     path: &'a str,
@@ -71,7 +71,8 @@ pub fn program(step: &Step, path: &str) {
     closed(program);
 }
 
-/// A device file that never ends and a pipe that has no writer are refused before anything is read.
+/// Tests that a device file that never ends and a pipe that has no writer are refused before
+/// anything is read.
 #[cfg(unix)]
 fn devices(program: Program<'_>, folder: &Folder) {
     let pipe = folder.0.join("pipe.cu");
@@ -86,7 +87,7 @@ fn devices(program: Program<'_>, folder: &Folder) {
 #[cfg(not(unix))]
 fn devices(_: Program<'_>, _: &Folder) {}
 
-/// The interpreter refuses flags that need a GPU, but only after the sum is verified.
+/// Tests that the interpreter refuses flags that need a GPU, but only after the sum is verified.
 fn asks_a_gpu(program: Program<'_>) {
     let file = std::env::temp_dir().join(format!("trace-{}.json", std::process::id()));
     let traced = format!("--profile={}", file.display());
@@ -218,7 +219,7 @@ fn ends(output: &Output, args: &str, code: i32) -> String {
     unwrapped(&said)
 }
 
-/// Returns a message on one line, as it was before wrapping.
+/// Returns a message on one line, with its wrapping removed.
 pub fn unwrapped(said: &str) -> String {
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -20,7 +20,7 @@ pub const AWKWARD: [u64; 16] =
 /// The largest size that a test in the interpreter adds.
 const INTERPRETED: u64 = 1 << 17;
 
-/// The size above which checks take long.
+/// The largest size for which the checks are quick.
 const LONG: u64 = 1 << 13;
 
 /// Sizes for slower orders of execution: less than a warp, a few blocks, and many blocks.
@@ -79,7 +79,8 @@ fn on_the_gpu(step: &Step) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     /// Tests the smallest blocks with two of the inputs, and the largest blocks with the other two.
-    /// Sizes that take long are run with one input each, and for `f32` only with both blocks.
+    /// For sizes above [`LONG`], tests one block size with one input; for `f32`, tests both block
+    /// sizes, each with one input.
     Ends,
     /// Tests all block sizes with all inputs.
     All,
@@ -109,7 +110,7 @@ impl Extent {
     }
 }
 
-/// Returns the block sizes that a step supports.
+/// Returns the block sizes that the step supports.
 pub(super) fn blocks(step: &Step) -> impl Iterator<Item = Block> {
     Block::ALL.into_iter().filter(|&block| step.check_block(block).is_ok())
 }
@@ -158,8 +159,8 @@ fn plans(step: &Step) {
     }
 }
 
-/// Tests that no sum of a stage is empty and, for at most `most` elements, that the sums hold all of
-/// them.
+/// Tests that no sum of a stage is empty and that the sums hold all elements, if there are at most
+/// `most`.
 fn holds_all(step: &Step, holds: &Holds, n: u64, most: u64) {
     let held = |index| holds.ranges(n, index).map(|range| range.end - range.start).sum::<u64>();
     let (name, count) = (step.name, holds.count());

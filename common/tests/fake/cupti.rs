@@ -1,9 +1,9 @@
 //! A fake CUPTI that needs no GPU and fails on demand. Tests load this library instead of NVIDIA's.
 //!
 //! The library writes at the offsets that the C compiler finds in NVIDIA's headers, and refuses
-//! structures of other sizes, so it checks `structs.rs` and `records.rs` against the headers. The fake's settings
-//! come from `fake_says` or the variable `FAKE_CUPTI`. The settings have the form `cuptiRangeProfilerStart=35 nan=3`:
-//! the results of functions, and named figures.
+//! structures of other sizes, so it checks `structs.rs` and `records.rs` against the headers. The
+//! fake's settings come from `fake_says` or the variable `FAKE_CUPTI`. The settings have the form
+//! `cuptiRangeProfilerStart=35 nan=3`, and give the results of functions and named figures.
 #![expect(unsafe_code, reason = "a C library, in Rust")]
 
 use std::{
@@ -30,7 +30,7 @@ fn said(name: &str) -> Option<u32> {
     pairs.filter(|(key, _)| *key == name).find_map(|(_, value)| value.parse().ok())
 }
 
-/// Sets the faults.
+/// Replaces the settings, which include the faults.
 ///
 /// # Safety
 /// `text` must be a C string.
@@ -62,8 +62,8 @@ impl Params {
     }
 }
 
-/// Defines functions that accept a structure. Each definition gives the size of the structure and the effect of the
-/// call.
+/// Defines functions that accept a structure. Each definition gives the size of the structure and
+/// the effect of the call.
 macro_rules! functions {
     ($($name:ident $size:literal $work:expr;)*) => {$(
         /// A replacement for NVIDIA's function with this name.
@@ -239,8 +239,7 @@ pub extern "C" fn cuptiActivityDisable(_: u32) -> u32 {
 }
 
 /// The sizes of the records that this fake writes, each with the record's kind. The sizes of
-/// NVIDIA's records differ
-/// between versions.
+/// NVIDIA's records differ between versions.
 const SIZES: [(u32, usize); 5] = [(1, 96), (2, 80), (3, 208), (4, 40), (8, 64)];
 
 /// Passes a buffer of records to the callback, from another thread.

@@ -21,7 +21,7 @@ fn instructions_have_the_machine_s_cost() {
     );
     let mut costs: Vec<(Kind, u16)> =
         code.insts.iter().map(|inst| (inst.kind, inst.slots)).collect();
-    // The interpreter adds an exit.
+    // The interpreter adds an exit instruction.
     assert_eq!(costs.pop(), Some((Kind::Other, 1)));
     assert_eq!(
         costs,
@@ -29,7 +29,7 @@ fn instructions_have_the_machine_s_cost() {
             (Kind::Constant, 1),
             (Kind::Int, 0),
             (Kind::Special, 1),
-            // The product is part of the addition.
+            // ptxas folds the product into the addition.
             (Kind::Mad, 0),
             (Kind::Mad, 1),
             (Kind::Other, 1),

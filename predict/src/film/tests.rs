@@ -8,7 +8,8 @@ use crate::{
     trace::{Op, What},
 };
 
-/// Each warp loads a vector, and adds it. The loads in `loads` come before the addition.
+/// Returns a block in which each warp issues `loads` loads of a vector, then one addition that
+/// needs all of them.
 fn recorded(loads: usize, warps: usize) -> Blocks {
     let inst = |kind, reads: &[u16], writes: &[u16]| Inst {
         kind,

@@ -25,7 +25,7 @@ fn texts() -> &'static [String] {
     })
 }
 
-/// Consumes the input byte by byte; returns zeros after its end.
+/// Input that is consumed byte by byte. After its end, all bytes are zeros.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {

@@ -1,4 +1,4 @@
-//! Loads arbitrary bytes as PTX. The result is a module, or an error with its position.
+//! Loads arbitrary bytes as PTX. The result must be a module, or an error with its position.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -14,7 +14,8 @@ pub(crate) fn sext(v: u64, bits: u32) -> i64 {
     if bits >= 64 { v as i64 } else { (v << (64 - bits)) as i64 >> (64 - bits) }
 }
 
-/// Returns the i-th field of `bits` bits, counted from the lowest bits.
+/// Returns field `i` of a value that consists of fields of `bits` bits. Field 0 is in the lowest
+/// bits.
 pub(super) fn field(v: u64, i: u32, bits: u32, signed: bool) -> i128 {
     let v = trim(v >> (bits * i), bits);
     if signed { i128::from(sext(v, bits)) } else { i128::from(v) }
@@ -50,7 +51,7 @@ pub(super) fn bfe(a: u64, pos: u64, len: u64, ty: Ty) -> u64 {
     if sign == 1 { field | !trim(u64::MAX, valid) } else { field }
 }
 
-/// Combines three bits with the truth table of `lop3`, for each position.
+/// Applies the truth table of `lop3` to the three bits at each position.
 pub(crate) fn lop3(table: u8, a: u64, b: u64, c: u64) -> u64 {
     let mut out = 0;
     for row in 0..8u64 {

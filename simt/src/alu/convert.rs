@@ -120,8 +120,8 @@ fn from_int(v: i128, to: Ty, round: Rounding) -> u64 {
         };
         return near.to_bits().wrapping_add_signed(off);
     }
-    // First rounds to odd in double precision, so that the second rounding gives the correct
-    // result.
+    // The value is first rounded to odd in double precision, so that the second rounding gives the
+    // correct result.
     let near = v as f64;
     let error = v - near as i128;
     let odd = if error == 0 || near.to_bits() & 1 == 1 {

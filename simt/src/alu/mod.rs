@@ -16,7 +16,7 @@ fn wide(v: u64, ty: Ty) -> i128 {
     if ty.is_signed() { i128::from(sext(v, ty.bits())) } else { i128::from(trim(v, ty.bits())) }
 }
 
-/// Computes the result of an operation; the bits above the width of its type are 0.
+/// Computes the result of an operation. The bits above the width of the result's type are 0.
 pub(crate) fn eval(op: &Alu, [a, b, c, d]: [u64; 4]) -> u64 {
     let ty = op.ty;
     match op.f {
@@ -255,8 +255,8 @@ fn float32(op: &Alu, a: u32, b: u32, c: u32) -> u64 {
     u64::from(if op.ftz { flush32(bits) } else { bits })
 }
 
-/// Returns whether `.ftz` flushes a result that was rounded to the smallest normal number: it does
-/// if, with an unlimited range of exponents, the result would be less than that number.
+/// Returns whether `.ftz` flushes a result that was rounded to the smallest normal number. It does
+/// so if the result would be less than that number with an unlimited range of exponents.
 fn flushed(exact: f64, op: &Alu) -> bool {
     let (scale, least) =
         if op.ty == Ty::F32 { (64, f64::from(f32::MIN_POSITIVE)) } else { (8, 2f64.powi(-14)) };
@@ -274,8 +274,8 @@ fn zero_sum(sum: f64, a: f64, b: f64, op: &Alu) -> u64 {
     narrow(sum, op.ty, op.round)
 }
 
-/// Returns the smaller or greater value; -0 is less than +0. If one value is NaN, returns NaN or
-/// the other value.
+/// Returns the smaller or the greater value; -0 is less than +0. If one value is NaN, the
+/// operation's `nan` flag selects NaN or the other value.
 fn pick(f: F, x: f64, y: f64) -> f64 {
     let any = x.is_nan() || y.is_nan();
     match f {
@@ -332,7 +332,8 @@ fn float64(op: &Alu, x: f64, y: f64, z: f64) -> u64 {
     canon64(if op.sat { saturate(result) } else { result })
 }
 
-/// Computes in a 16-bit format: in double precision, rounded to odd, then rounded to the format.
+/// Computes in a 16-bit format. The result is computed in double precision, rounded to odd, and
+/// then rounded to the format.
 fn float16(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
     let ty = op.ty;
     let flush = |v: u64| if op.ftz && ty == Ty::F16 { flush16(v) } else { v };

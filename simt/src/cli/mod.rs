@@ -124,7 +124,7 @@ pub(crate) fn main() -> ExitCode {
             let _ = writeln!(std::io::stderr(), "{}", wrapped(error.to_string().trim_end()));
             return ExitCode::from(2);
         }
-        // The help and the version.
+        // The user asked for the help or the version.
         Err(error) => error.exit(),
     };
     let (text, code) = match cli.command {

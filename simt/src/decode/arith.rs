@@ -52,7 +52,7 @@ impl Decoder<'_, '_> {
             "set" => return self.set(mods, operands),
             _ => {}
         }
-        // Only in `prmt` does the mode come after the type.
+        // `prmt` is the only instruction whose mode comes after the type.
         const MODES: [&str; 6] = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
         let mode = if base == "prmt" {
             mods.find(|p| MODES.iter().position(|m| *m == p)).map_or(0, |m| m as u8 + 1)
@@ -478,7 +478,7 @@ fn wider(ty: Ty) -> Ty {
     }
 }
 
-/// Returns a move of 64 bits.
+/// Returns a 64-bit move.
 pub(super) fn copy64(dst: Dst, src: [Src; 4]) -> Op {
     let alu = Alu { f: F::Mov, ty: Ty::B64, round: Rounding::Near, ftz: false, sat: false };
     Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src }

@@ -50,8 +50,8 @@ impl Decoder<'_, '_> {
         }))))
     }
 
-    /// Decodes a vote without a member mask, which only targets before sm_70 allow: all active
-    /// lanes take part.
+    /// Decodes a vote without a member mask, in which all active lanes take part. Only targets
+    /// before sm_70 allow such a vote.
     pub(super) fn vote_of_active(
         &mut self,
         mods: &mut Mods<'_>,

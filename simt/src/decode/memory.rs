@@ -137,7 +137,8 @@ impl Decoder<'_, '_> {
         Ok(Op::Store { memory: Box::new(memory), srcs })
     }
 
-    /// Decodes a store to a block of the cluster; an `mbarrier` in that block counts its bytes.
+    /// Decodes `st.async`, a store to a block of the cluster. An `mbarrier` in that block counts
+    /// its bytes.
     fn store_async(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let unknown = "cannot be run: this form is not in the supported subset";
         mods.take("weak");
@@ -172,7 +173,7 @@ impl Decoder<'_, '_> {
                 .to_string())
         };
         let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16) else { return unknown() };
-        // Atomics on 16-bit floats keep subnormals, which PTX must state with `.noftz`.
+        // Atomics on 16-bit floats keep subnormals, and PTX requires `.noftz` to state this.
         let noftz = mods.take("noftz");
         if noftz != (ty.is_float() && !matches!(ty, Ty::F32 | Ty::F64)) {
             return unknown();
@@ -353,7 +354,7 @@ impl Decoder<'_, '_> {
     }
 
     /// Decodes `cp.async.mbarrier.arrive`, which arrives once the thread's earlier copies have
-    /// completed. Without `.noinc`, the expected count rises by one too.
+    /// completed. Without `.noinc`, the instruction also increases the expected count by one.
     fn copy_arrives(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let arrives = mods.take("arrive");
         let counts = mods.take("noinc");

@@ -43,8 +43,8 @@ pub(super) struct Decoder<'t, 'a> {
     errors: Vec<ParseError>,
     /// Functions that are being inlined, innermost last.
     calls: Vec<Call<'a>>,
-    /// The shared variables that instructions name: the index of the instruction, and the
-    /// variable's offset.
+    /// For each use of a shared variable's name, the index of the instruction and the offset of the
+    /// variable.
     mentions: RefCell<Vec<(u32, u32)>>,
 }
 

@@ -38,7 +38,7 @@ impl<'a> Mods<'a> {
         Some(value)
     }
 
-    /// If the last modifier is a type, removes and returns it.
+    /// Removes and returns the last modifier if it is a type.
     pub(super) fn ty(&mut self) -> Option<Ty> {
         let ty = Ty::parse(self.parts.last()?)?;
         self.parts.pop();
@@ -50,7 +50,7 @@ impl<'a> Mods<'a> {
         self.parts.first().copied()
     }
 
-    /// Removes and returns the rounding of a float result; the default is to nearest.
+    /// Removes and returns the rounding mode of a float result; the default is round-to-nearest.
     pub(super) fn round(&mut self) -> Rounding {
         self.find(|p| {
             Some(match p {

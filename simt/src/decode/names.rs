@@ -29,8 +29,8 @@ struct Scope<'a> {
     labels: usize,
 }
 
-/// Limit on the registers of each width. Real PTX uses fewer registers, and a warp's planes still
-/// fit in memory.
+/// Limit on the registers of each width. Real PTX uses fewer registers, and with this limit, the
+/// registers of a warp fit in memory.
 const MOST: u32 = 1 << 14;
 /// Limits in bytes on static shared memory and on a thread's local memory; no device allows this
 /// much memory.
@@ -279,7 +279,7 @@ impl<'a> Names<'a> {
     pub(super) fn find(&self, name: &str) -> Option<Symbol> {
         let split = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let (prefix, digits) = name.split_at(split);
-        // A function sees the module's variables, but not its caller's.
+        // The module's variables are in scope in a function; the variables of its caller are not.
         let frame = self.frames.last().copied().unwrap_or(0);
         let (outer, inner) = (&self.scopes[..1], &self.scopes[frame..]);
         for scope in inner.iter().rev().chain(outer) {

@@ -2,7 +2,7 @@
 
 use crate::inst::Special;
 
-/// Returns the special register with the given name, which the module does not define.
+/// Returns the special register with a name that the module does not define, if there is one.
 pub(super) fn special(name: &str) -> Option<Special> {
     let axis = |text: &str| match text {
         "x" => Some(0),

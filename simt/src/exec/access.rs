@@ -186,8 +186,8 @@ impl Team<'_> {
         }
     }
 
-    /// Whether a lane stores the same bytes as another lane, or the bytes that memory already
-    /// holds.
+    /// Returns whether a lane stores the same bytes as another lane, or the bytes that memory
+    /// already holds.
     #[cold]
     fn stores_same(
         &self,
@@ -281,9 +281,9 @@ fn little(bytes: &[u8], n: usize) -> u64 {
     }
 }
 
-/// The effect of an access: the lanes that write, and the values that they write.
+/// The effect of an access, with the lanes that write and the values that they write.
 pub(super) struct Wrote<'a> {
-    /// Lanes that write.
+    /// Mask of the lanes that write.
     pub(super) lanes: u32,
     pub(super) stored: Stored<'a>,
     /// The values that an atomic has read.
@@ -327,6 +327,6 @@ pub(super) fn report<O: Observer>(
     );
 }
 
-/// A load writes nothing.
+/// The effect of a load, which writes nothing.
 pub(super) const NOTHING: Wrote<'static> =
     Wrote { lanes: 0, stored: Stored::Unknown, found: Stored::Unknown, same: Same(None) };

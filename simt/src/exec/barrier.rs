@@ -103,8 +103,8 @@ impl Team<'_> {
         Ok(Flow::Wait(active, State::Bar { id: id as u8 }))
     }
 
-    /// Opens each block barrier that all expected threads have reached. Called after arrivals and
-    /// exits.
+    /// Completes each block barrier at which all expected threads have arrived. Called after
+    /// arrivals and exits.
     pub(super) fn open_bars<O: Observer>(
         &mut self,
         block: usize,
@@ -208,7 +208,7 @@ impl Team<'_> {
                 self.warps[w].merge();
             }
         }
-        // The vectors are kept, so that the next round does not need to allocate.
+        // The vectors are kept, so that the next use of the barrier does not need to allocate.
         let state = &mut self.blocks[block].bars[id];
         (state.waiting, state.arrived) = (waiting, arrived);
         Ok(())
@@ -257,8 +257,8 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Makes lanes wait if their arrival belongs to a cluster barrier that has not opened. The
-    /// other lanes do not wait.
+    /// Makes lanes wait if they have arrived at a cluster barrier that has not completed. The other
+    /// lanes continue.
     pub(super) fn cluster_wait(&mut self, w: usize, active: u32) -> Flow {
         match active & self.cluster_arrived[w] {
             0 => Flow::Next,
@@ -266,7 +266,7 @@ impl Team<'_> {
         }
     }
 
-    /// Opens the cluster barrier once all live lanes have arrived.
+    /// Completes the cluster barrier once all live lanes have arrived.
     pub(super) fn open_cluster<O: Observer>(&mut self, obs: &mut O) {
         let arrived = &self.cluster_arrived;
         let all = self.warps.iter().zip(arrived).all(|(warp, a)| warp.live & !a == 0);

@@ -1,5 +1,5 @@
 //! Copies that the hardware performs asynchronously. Copies are checked and reported when they are
-//! issued, and `pending` decides when their bytes move.
+//! issued; the module `pending` decides when their bytes move.
 
 use super::copies::{Engine, From, Pending};
 use super::env::Fault;
@@ -144,7 +144,7 @@ impl Team<'_> {
         })
     }
 
-    /// Performs a copy from shared to global memory. The program sees the result immediately.
+    /// Performs a copy from shared to global memory. The result is visible immediately.
     fn copy_out(&mut self, copy: &Copy, data: &From, align: u32) -> Result<(), Fault> {
         let (target, lane, bytes) = (copy.target, copy.lane as usize, copy.bytes);
         if !target.is_multiple_of(align.into()) {

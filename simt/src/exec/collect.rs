@@ -71,7 +71,8 @@ impl Team<'_> {
         Ok(Flow::Wait(active, State::Sync { members: mask }))
     }
 
-    /// Performs the operation once all members have arrived. Called after waits and exits.
+    /// Performs each warp-wide operation at which all members have arrived. Called after waits and
+    /// exits.
     pub(super) fn try_sync<O: Observer>(&mut self, w: usize, obs: &mut O) {
         let insts = &self.env.info.kernel.insts;
         let mut i = 0;
@@ -101,7 +102,7 @@ impl Team<'_> {
         }
     }
 
-    /// Performs the operation. Lanes may have arrived at several instructions of one kind.
+    /// Performs a warp-wide operation. Lanes may have arrived at several instructions of one kind.
     fn perform<O: Observer>(&mut self, w: usize, parts: &[(u32, u32)], members: u32, obs: &mut O) {
         let insts = &self.env.info.kernel.insts;
         let here = parts.iter().fold(0, |all, (_, mask)| all | mask);
@@ -165,19 +166,19 @@ impl Team<'_> {
     }
 }
 
-/// The operands of a warp-wide operation, and its lanes.
+/// The operands of a warp-wide operation, and the lanes that take part.
 struct Given {
-    /// The operand.
+    /// The first operand of each lane.
     a: [u64; 32],
     /// The lanes that take part.
     lanes: u32,
-    /// For a shuffle: the distance or the source lane, and the bounds.
+    /// For a shuffle, each lane's distance or source lane, and the bounds of its segment.
     reads: [(u64, u64); 32],
     unset: Unset,
 }
 
 impl Team<'_> {
-    /// Collects the operands of the lanes at one instruction.
+    /// Records the operands of the lanes at one instruction.
     #[expect(clippy::too_many_arguments, reason = "one operation, its lanes and its observer")]
     fn give<O: Observer>(
         &self,
@@ -221,7 +222,7 @@ impl Team<'_> {
         }
     }
 
-    /// Gives each lane at one instruction the value of its source lane.
+    /// Writes to each lane at one instruction the value of its source lane.
     fn shuffle<O: Observer>(
         &mut self,
         w: usize,
@@ -286,8 +287,8 @@ impl Team<'_> {
     }
 }
 
-/// Returns the kind of an operation. Lanes meet at operations of the same kind, even at different
-/// instructions.
+/// Returns the kind of an operation. Lanes can execute one operation together if their operations
+/// are of the same kind, even at different instructions.
 fn key(op: &Sync) -> (u8, u8) {
     match op {
         Sync::Barrier => (0, 0),

@@ -3,7 +3,7 @@
 /// A copy to shared memory that has not completed.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
-    /// The destination: an index into the team's shared memory.
+    /// The destination, as an index into the team's shared memory.
     pub(super) to: usize,
     pub(super) bytes: usize,
     pub(super) from: From,
@@ -40,7 +40,8 @@ pub(super) struct Engine {
     /// Shared address of the `mbarrier`.
     pub(super) mbarrier: Option<u64>,
     pub(super) copy: Pending,
-    /// The group of a `cp.async` copy that an `mbarrier` counts. Its thread may wait for it too.
+    /// For a `cp.async` copy that an `mbarrier` counts, the group of the copy, because the thread
+    /// may wait for the group too.
     pub(super) group: Option<u32>,
 }
 

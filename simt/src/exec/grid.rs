@@ -1,4 +1,4 @@
-//! Runs a launch: its clusters in order, in parallel, or in random order.
+//! Runs the clusters of a launch in order, in parallel, or in random order.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -116,7 +116,8 @@ fn chunk<O: Observer>(
     Ok(executed)
 }
 
-/// Runs clusters that may interact: on one thread, with several clusters resident at a time.
+/// Runs clusters that may interact. They run on one thread, and several of them are resident at a
+/// time.
 fn in_turns<O: Observer>(
     env: &Env<'_>,
     config: &Config,
@@ -130,8 +131,8 @@ fn in_turns<O: Observer>(
     let mut rng = Rng::new(seed.unwrap_or(0), u64::MAX);
     let size: u64 = env.info.cluster.iter().map(|d| u64::from(*d)).product();
     let room = (room(env, config) / size).max(1) as usize;
-    // One cluster runs at a time, and another starts only if the running one does not end. A random
-    // schedule starts with eight clusters.
+    // By default, one cluster runs at a time, and another starts only if the running one does not
+    // end. A random schedule starts with eight clusters.
     let (mut resident, quantum) = if seed.is_some() { (8, 64) } else { (1, QUANTUM) };
     resident = resident.min(room);
     let mut running: Vec<Team<'_>> = Vec::new();
@@ -166,7 +167,7 @@ fn in_turns<O: Observer>(
                 resident = (resident + 1).min(room);
                 at += 1;
             }
-            // Under a random schedule, a block may wait for blocks that have not begun.
+            // Under a random schedule, a block may wait for blocks that have not started.
             Turn::More if executed - ended > QUIET * resident as u64 => {
                 ended = executed;
                 resident = (2 * resident).min(room);

@@ -114,7 +114,7 @@ impl Team<'_> {
         Ok(Flow::Next)
     }
 
-    /// Executes the instructions that are rare in inner loops.
+    /// Executes an instruction that is rare in inner loops.
     #[inline(never)]
     fn rare<O: Observer>(
         &mut self,

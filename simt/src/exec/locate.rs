@@ -9,7 +9,7 @@ use crate::global::{Slot, same_range};
 use crate::inst::{Address, Bounds, Memory, Src, Window};
 use crate::model::Space;
 
-/// Lanes whose addresses lie in one space, with their addresses there.
+/// Lanes whose addresses lie in one space, and their addresses in that space.
 pub(super) struct Group {
     pub(super) space: Space,
     pub(super) mask: u32,
@@ -77,8 +77,8 @@ impl<'e> Team<'e> {
         out
     }
 
-    /// Returns the first group of the lanes in `mask`: those whose addresses lie in the same space
-    /// as that of the lowest lane.
+    /// Returns the group of the lowest lane in `mask`: the lanes whose addresses lie in the same
+    /// space as the address of that lane.
     pub(super) fn group(&self, w: usize, window: Window, addrs: &Doubles, mask: u32) -> Group {
         let space = match window {
             Window::Global => Space::Global,

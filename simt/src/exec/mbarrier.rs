@@ -133,7 +133,8 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Expects the bytes of a lane's copies, and counts its arrivals.
+    /// Adds the bytes of a lane's copies to the bytes that the phase expects, and counts the lane's
+    /// arrivals.
     pub(super) fn arrive_lane<O: Observer>(
         &mut self,
         at: &At<'_>,

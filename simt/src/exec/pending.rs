@@ -82,8 +82,8 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Makes an `mbarrier` count the copies of these lanes, and an arrival of each lane if `counts`
-    /// is true. The phase expects the bytes of the copies, so it ends after they have arrived.
+    /// Makes an `mbarrier` count the copies of these lanes and, if `counts` is true, one arrival of
+    /// each lane. The phase expects the bytes of the copies, so it ends after they have arrived.
     pub(super) fn copy_arrive<O: Observer>(
         &mut self,
         w: usize,

@@ -13,8 +13,8 @@ const TURN: u32 = 1 << 14;
 /// Number of instructions after which a time slice may end early; divides [`TURN`].
 const LOOK: u32 = 1 << 10;
 
-/// Number of time slices that a warp may spin before its lanes no longer wait for each other to
-/// converge.
+/// Number of time slices for which a warp may spin before its lanes no longer wait for each other
+/// to converge.
 const SPINS: u32 = 16;
 
 /// Number of consecutive waits that may time out without progress. If more waits time out, the
@@ -99,9 +99,9 @@ impl Team<'_> {
     }
 
     /// Releases lanes that wait to converge if the other lanes of the warp only poll, or have spun
-    /// for a long time: these may wait for a lock that a waiting lane holds. Lanes that do not poll
-    /// are released only in kernels whose blocks may communicate, because other loops may take that
-    /// long.
+    /// for a long time, because these other lanes may wait for a lock that a waiting lane holds. If
+    /// the other lanes do not poll, lanes are released only in kernels whose blocks may
+    /// communicate, because in other kernels a long loop need not be a wait.
     fn let_others_through(&mut self, w: usize, spun: u32) {
         let (may, polls) = (self.may_release(w), self.waits());
         let (spins, insts) = (self.env.info.interleaved, &self.env.info.kernel.insts);
@@ -173,7 +173,8 @@ impl Team<'_> {
                     if mask == 0 {
                         return Ok(0);
                     }
-                    // The barrier can open without these lanes only if all of them have left it.
+                    // The barrier can complete without these lanes only if none of them still waits
+                    // at it.
                     pc += 1;
                 }
                 Flow::Wait(waits, state) => {
@@ -222,7 +223,8 @@ impl Team<'_> {
         let warps = block * self.per_block()..(block + 1) * self.per_block();
         self.try_sync(w, obs);
         self.opened(w, obs)?;
-        // If a barrier opens because the last thread has exited, it opens before its block ends.
+        // If the exit of the last thread completes a barrier, the barrier completes before the
+        // block ends.
         self.open_cluster(obs);
         if self.warps[warps].iter().all(|warp| warp.live == 0) && !self.blocks[block].ended {
             self.blocks[block].ended = true;
@@ -233,8 +235,8 @@ impl Team<'_> {
     }
 
     /// Records lanes that exit while other lanes of their warp continue, because an aligned barrier
-    /// may wait for them in vain. Lanes that exit under a guard do not count, because the other
-    /// lanes were at the same instruction.
+    /// may wait for the exited lanes in vain. Lanes that exit under a guard do not count, because
+    /// the other lanes were at the same instruction.
     fn stray(&mut self, w: usize, pc: u32, gone: u32) {
         let warp = &mut self.warps[w];
         if warp.live & !gone != 0 && self.env.info.kernel.insts[pc as usize].guard.is_none() {

@@ -1,4 +1,4 @@
-//! Special registers.
+//! Reads special registers.
 
 use super::team::Team;
 use super::warp::each;

@@ -129,7 +129,7 @@ impl Team<'_> {
                 let together = same.fold(0, |all, s| all | s.mask);
                 let divergent = together != warp.live
                     && matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned);
-                // Lanes that the mask names but that do not arrive are the more direct cause.
+                // A lane that the mask names but that does not arrive is the more direct cause.
                 let nearer = |old: &Split| {
                     matches!((split.state, old.state), (State::Sync { .. }, State::Bar { .. }))
                 };
@@ -163,7 +163,8 @@ impl Team<'_> {
         self.trap(w, split.pc, Fault::new(kind, lane, format!("{}: {cure}", list(&parts))))
     }
 
-    /// Returns the fault for a barrier that opened although lanes of a warp had exited elsewhere.
+    /// Returns the fault for a barrier that completed although lanes of a warp had exited
+    /// elsewhere.
     #[cold]
     pub(super) fn strayed(&self, split: &Split, block: usize) -> Fault {
         let of = self.warps.iter().filter(|warp| warp.block == block);
@@ -249,7 +250,7 @@ fn list(parts: &[String]) -> String {
     }
 }
 
-/// Checks the time budget, that is, whether a block has finished recently.
+/// Checks the time budget, which requires that a block has finished recently.
 #[derive(Default)]
 pub(super) struct Watch {
     /// The state at the last check that found more finished blocks than before.
@@ -286,9 +287,9 @@ impl Watch {
     }
 }
 
-/// Returns whether a launch has used up its time: the time has passed, and as many warp
-/// instructions have run as usually run in that time with all checks on. If fewer have run, a check
-/// or the machine is slow.
+/// Returns whether a launch has used up its time. The time must have passed, and the launch must
+/// have executed as many warp instructions as usually run in that time with all checks on. If it
+/// has executed fewer, a check or the machine is slow.
 fn spent(patience: Duration, passed: Duration, executed: u64) -> bool {
     const A_SECOND: f64 = 1e6;
     passed > patience && executed as f64 >= patience.as_secs_f64() * A_SECOND

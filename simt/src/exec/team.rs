@@ -12,7 +12,7 @@ use crate::observer::{At, Block, Observer, thread_of};
 use crate::tails::Tails;
 use crate::{Schedule, Trap};
 
-/// A block barrier.
+/// The state of a block barrier.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Bar {
     /// Lanes that wait, for each warp.
@@ -111,7 +111,7 @@ impl<'e> Team<'e> {
         self.executed - self.moved >= QUIET && self.executed - self.looked < QUIET
     }
 
-    /// Records progress.
+    /// Records that the team has made progress.
     #[inline]
     pub(super) fn moves(&mut self) {
         self.moved = self.executed;

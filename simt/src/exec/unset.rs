@@ -64,8 +64,8 @@ impl Team<'_> {
             }
         }
         if let Op::Store { memory, srcs } = &inst.op {
-            // The compiler keeps a local variable in the thread's local memory. This store is not a
-            // use of the variable.
+            // The compiler may keep a variable in the thread's local memory, so a store to local
+            // memory is not a use of the variable.
             if memory.window == Window::Local {
                 return;
             }

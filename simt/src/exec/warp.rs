@@ -1,4 +1,4 @@
-//! A warp, with its registers, and the program counters of its lanes.
+//! A warp, with its registers and the program counters of its lanes.
 
 use crate::alu::fast::{Doubles, Words};
 use crate::flow::{Reg, read};
@@ -10,18 +10,18 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The mask of all lanes.
 pub(super) const FULL: u32 = u32::MAX;
 
-/// The state of lanes: ready, or the reason why they wait.
+/// The state of lanes, which are ready or wait for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// They can run.
+    /// The lanes can run.
     Ready,
-    /// Waiting at a `.sync` for the other members.
+    /// The lanes wait at a `.sync` for the other members.
     Sync { members: u32 },
-    /// Waiting at a block barrier.
+    /// The lanes wait at a block barrier.
     Bar { id: u8 },
-    /// Waiting at a cluster barrier.
+    /// The lanes wait at a cluster barrier.
     Cluster,
-    /// Waiting at an `mbarrier` for the end of a phase.
+    /// The lanes wait at an `mbarrier` for the end of a phase.
     Mbarrier { addr: u32, phase: u64 },
 }
 
@@ -47,12 +47,12 @@ pub(super) enum Flow {
 pub(super) struct Split {
     pub(super) pc: u32,
     pub(super) mask: u32,
-    /// The convergence barrier at which the lanes will meet.
+    /// The convergence barrier at which the lanes will reconverge.
     pub(super) conv: u32,
     pub(super) state: State,
 }
 
-/// A convergence barrier: lanes that diverged meet again at the instruction `pc`.
+/// A convergence barrier, at which lanes that diverged reconverge at the instruction `pc`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conv {
     /// The instruction at which the lanes diverged.
@@ -102,7 +102,7 @@ impl Regs {
         }
     }
 
-    /// Writes one lane.
+    /// Writes one lane of a register.
     #[inline]
     pub(super) fn put(&mut self, dst: Dst, lane: usize, value: u64) {
         match dst {
@@ -195,8 +195,8 @@ impl Warp {
         self.splits.iter().any(|s| s.state == State::Ready)
     }
 
-    /// Creates a convergence barrier for lanes that diverge at the instruction `from` and meet at
-    /// `pc`. Returns its index.
+    /// Creates a convergence barrier for lanes that diverge at the instruction `from` and
+    /// reconverge at `pc`. Returns its index.
     pub(super) fn new_conv(&mut self, members: u32, [from, pc]: [u32; 2], parent: u32) -> u32 {
         let conv = Conv { from, pc, parent, members, arrived: 0 };
         match self.free.pop() {
@@ -211,7 +211,7 @@ impl Warp {
         }
     }
 
-    /// Divides a split at a branch that the lanes `taken` take. The two sides meet at `join`.
+    /// Divides a split at a branch that the lanes `taken` take. The two sides reconverge at `join`.
     /// Returns the side that runs first.
     pub(super) fn part(&mut self, split: Split, taken: u32, target: u32, join: u32) -> Split {
         let Split { pc, mask, mut conv, state } = split;
@@ -234,8 +234,8 @@ impl Warp {
         }
     }
 
-    /// Opens a convergence barrier if all its remaining lanes have arrived. The lanes continue as
-    /// one split.
+    /// Completes a convergence barrier if all its remaining lanes have arrived. The lanes continue
+    /// as one split.
     pub(super) fn open_if_complete(&mut self, i: u32) -> Option<Split> {
         let conv = self.convs[i as usize];
         if conv.members != conv.arrived {
@@ -340,8 +340,8 @@ impl Regs {
         out
     }
 
-    /// In the lanes `active` of a register, marks the bytes of `new` as uninitialized, and all
-    /// other bytes as initialized.
+    /// Marks the bytes of `new` as uninitialized in the lanes `active` of a register, and all other
+    /// bytes of these lanes as initialized.
     pub(super) fn set_unset(&mut self, reg: Reg, active: u32, new: &Unset) {
         if new.bytes == [0; 32] {
             let Some(old) = self.unset.get_mut(&reg) else { return };

@@ -3,7 +3,7 @@
 use super::operand::{Dst, Src};
 use super::ty::Ty;
 
-/// Rounding of a result.
+/// The rounding mode of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Rounding {
     #[default]
@@ -23,7 +23,7 @@ pub(crate) enum Half {
     Wide,
 }
 
-/// Comparisons; the `u` variants also hold if an operand is NaN.
+/// Comparisons. The variants whose names end in `u` also hold if an operand is NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cmp {
     Eq,
@@ -180,8 +180,8 @@ pub(crate) enum CarryOp {
     Add,
     Sub,
     Mad(Half),
-    /// `lop3` with this truth table, which also writes a predicate: whether the result is nonzero,
-    /// combined with the source predicate.
+    /// The operation `lop3` with this truth table. It also writes a predicate, which states whether
+    /// the result is nonzero, combined with the source predicate.
     Lop3(u8, Bool),
 }
 

@@ -24,15 +24,15 @@ pub(crate) enum Window {
     Param,
 }
 
-/// An address: a base, and an offset in bytes.
+/// An address, as a base and an offset in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) base: Src,
     pub(crate) offset: i64,
 }
 
-/// The range of shared memory that an access may touch, as offsets in bytes: the range of its own
-/// array, if that is known.
+/// The range of shared memory that an access may touch, as offsets in bytes. If the array that the
+/// access belongs to is known, this is the range of the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) from: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Stands for the end of an array whose size the launch sets. Such an array ends where the
+    /// The value of `to` for an array whose size the launch sets. Such an array ends where the
     /// block's own memory ends; the system's reserved memory may follow.
     pub(crate) const DYNAMIC: u32 = u32::MAX - 1;
 }
@@ -61,7 +61,8 @@ pub(crate) struct Memory {
     pub(crate) bounds: Bounds,
     pub(crate) order: Order,
     pub(crate) scope: Scope,
-    /// A load of memory that must not be written while the kernel runs: `.nc`.
+    /// Whether the access is a load with `.nc`, whose memory must not be written while the kernel
+    /// runs.
     pub(crate) constant: bool,
 }
 
@@ -123,7 +124,7 @@ pub(crate) struct Bar {
     pub(crate) arrive: bool,
     pub(crate) id: Src,
     pub(crate) count: Option<Src>,
-    /// `bar.red`: the operation, the destination and the predicate.
+    /// For `bar.red`, the operation, the destination and the predicate.
     pub(crate) red: Option<(Red, Dst, Src)>,
 }
 
@@ -185,7 +186,7 @@ pub(crate) struct Async {
     pub(crate) from: Window,
     pub(crate) source: Address,
     pub(crate) bytes: Src,
-    /// The value to write if no memory is read: the register of `st.async`.
+    /// For `st.async`, the register whose value is written; no memory is read.
     pub(crate) value: Option<Src>,
     /// Number of bytes to read; the rest are zeros (`cp.async` only).
     pub(crate) read: Option<Src>,
@@ -353,5 +354,5 @@ pub(crate) struct Inst {
     pub(crate) join: u32,
 }
 
-/// Means that there is no such instruction: the lanes do not reconverge before they exit.
+/// The value of [`Inst::join`] if the lanes do not reconverge before they exit.
 pub(crate) const NOWHERE: u32 = u32::MAX;

@@ -1,15 +1,15 @@
-//! Registers, constants, special registers.
+//! Operands, which are registers, constants and special registers.
 
-/// A destination register: an index into the planes of its width.
+/// A destination register, as an index into the planes of its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dst {
     /// A plane of 32 words, for registers of up to 32 bits.
     W(u16),
     /// A plane of 32 double words.
     D(u16),
-    /// A lane mask.
+    /// A predicate, as a lane mask.
     P(u16),
-    /// `_`: the result is discarded.
+    /// The destination `_`, which discards the result.
     Sink,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Src {
     Special(Special),
 }
 
-/// Special registers.
+/// A special register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Special {
     Tid(u8),
@@ -65,6 +65,6 @@ pub(crate) enum Special {
     ReservedBegin,
     ReservedEnd,
     ReservedCap,
-    /// The address of a module variable: an offset in bytes from the first module variable.
+    /// The address of a module variable, as an offset in bytes from the first module variable.
     Module(u64),
 }

@@ -1,4 +1,4 @@
-//! Fundamental types.
+//! The fundamental types of PTX.
 
 /// A fundamental type, as the instruction names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

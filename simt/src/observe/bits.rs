@@ -31,12 +31,12 @@ impl Bits {
         self.0.resize(bytes.div_ceil(64) as usize, 0);
     }
 
-    /// Returns a 64-bit word of bits, or 0 beyond the end.
+    /// Returns a 64-bit word of bits; 0 if the index is out of range.
     pub(super) fn word(&self, word: u64) -> u64 {
         self.0.get(word as usize).copied().unwrap_or(0)
     }
 
-    /// Sets the bits of `mask` in a 64-bit word. Has no effect beyond the end.
+    /// Sets the bits of `mask` in a 64-bit word. Has no effect if the index is out of range.
     pub(super) fn set_word(&mut self, word: u64, mask: u64) {
         if let Some(w) = self.0.get_mut(word as usize) {
             *w |= mask;

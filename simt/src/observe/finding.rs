@@ -92,7 +92,8 @@ pub struct Site {
     pub line: u32,
     /// Line of the PTX.
     pub ptx_line: u32,
-    /// Names the line: of the source, of a file that it includes, or of the PTX.
+    /// A description of the line, which is a line of the source, of a file that the source
+    /// includes, or of the PTX.
     pub at: String,
     /// The instruction, as written in the PTX.
     pub text: String,
@@ -101,7 +102,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Names the thread; if `with_block` is set, also its block.
+    /// Names the thread and, if `with_block` is set, its block.
     fn who(&self, with_block: bool) -> String {
         let thread = place::thread(self.thread);
         if with_block { format!("{thread} of {}", place::block(self.block)) } else { thread }
@@ -138,14 +139,14 @@ pub struct Finding {
     pub address: u64,
     /// The address in the notation of the source, such as `` `shared[3]` ``.
     pub place: String,
-    /// The accesses: two for a race, the earlier one first.
+    /// The accesses. A race has two, the earlier one first.
     pub sites: Vec<Site>,
     /// Source lines of all pairs of instructions (or single instructions) that showed the fault,
     /// those of the example first. A line is 0 if the PTX has none.
     pub lines: Vec<Vec<u32>>,
     /// Details; for a trap, its whole message.
     pub detail: String,
-    /// The remedy.
+    /// The remedy for the fault.
     pub cure: String,
     /// Number of pairs of instructions (or single instructions) that showed the fault.
     pub places: u64,
@@ -154,12 +155,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns whether the results are right in spite of the fault.
+    /// Returns whether the results are correct in spite of the fault.
     pub fn is_harmless(&self) -> bool {
         self.fault == Fault::SameValue
     }
 
-    /// Describes the fault and its cure in one sentence.
+    /// Describes the fault and its remedy in one sentence.
     pub fn sentence(&self) -> String {
         let what = match self.sites.as_slice() {
             [read, write] if self.fault == Fault::StaleRead => format!(

@@ -25,8 +25,8 @@ impl Key {
     }
 }
 
-/// Ranks: the fix is a warp barrier, a block barrier, one warp instead of several, or another
-/// change.
+/// The ranks of fixes. In this order, the fix is a warp barrier, a block barrier, one warp instead
+/// of several, or another change.
 pub(super) const WARP: u8 = 1;
 pub(super) const BLOCK: u8 = 2;
 pub(super) const ONE_WARP: u8 = 3;

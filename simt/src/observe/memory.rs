@@ -1,4 +1,5 @@
-//! The memory check: reads of bytes that were never written, and traps at invalid addresses.
+//! The memory check, which finds reads of bytes that were never written, and traps at invalid
+//! addresses.
 //!
 //! An access that is out of bounds, misaligned or in freed memory already stops the kernel. This
 //! observer turns the trap into a finding. The check also finds reads of bytes that were never
@@ -24,7 +25,7 @@ pub struct Memory {
     scene: Option<Arc<Scene>>,
     /// Bytes written before this launch, by allocation. Forks share them.
     known: Arc<Vec<Written>>,
-    /// Bytes that this launch wrote: one bit per byte, for each 64-byte line.
+    /// For each 64-byte line, a mask of the bytes that this launch wrote.
     fresh: FxHashMap<u64, u64>,
     /// Written bytes of shared memory, for each running block.
     blocks: FxHashMap<u64, Bits>,
@@ -48,12 +49,12 @@ struct Written {
 }
 
 impl Memory {
-    /// An observer without findings.
+    /// Creates an observer without findings.
     pub fn new() -> Memory {
         Memory::default()
     }
 
-    /// The findings, in the order of detection.
+    /// Returns the findings, in the order of detection.
     pub fn findings(&self) -> &[Finding] {
         self.found.findings()
     }
@@ -215,8 +216,8 @@ impl Memory {
         }
     }
 
-    /// Records the uninitialized bytes that a lane's load only copies: the copy passes them on, and
-    /// nothing is reported. Returns the first byte that is used in another way.
+    /// Records the uninitialized bytes that a lane's load only copies. They are not reported,
+    /// because a copy does not use them. Returns the first byte that is used in another way.
     #[cold]
     fn carry(&mut self, lane: u32, parts: Parts) -> Option<u64> {
         if parts.copied != 0 {

@@ -6,7 +6,8 @@ use crate::observer::At;
 
 /// The uninitialized bytes of one lane's access.
 pub(super) struct Parts {
-    /// The uninitialized bytes that are only copied or dropped: a bit for each byte of the access.
+    /// A mask of the uninitialized bytes that are only copied or dropped, with a bit for each byte
+    /// of the access.
     pub(super) copied: u64,
     /// The first uninitialized byte that is used in another way.
     pub(super) used: Option<u64>,

@@ -53,12 +53,12 @@ impl Prints {
         Prints { printed: Vec::new(), total: 0, limit, launch: 0 }
     }
 
-    /// The outputs that were kept.
+    /// Returns the outputs that were kept.
     pub fn printed(&self) -> &[Printed] {
         &self.printed
     }
 
-    /// Number of calls of `printf`, including those whose output was not kept.
+    /// Returns the number of calls of `printf`, including those whose output was not kept.
     pub fn total(&self) -> u64 {
         self.total
     }

@@ -14,7 +14,7 @@ pub(super) struct Scene {
     block: [u32; 3],
     cluster: [u32; 3],
     params: Vec<u8>,
-    /// Allocations that parameters point into.
+    /// Allocations into which the kernel's parameters point.
     buffers: Vec<Buffer>,
     /// Offset of the first byte of the system's shared memory.
     reserved: u32,

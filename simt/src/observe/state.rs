@@ -1,5 +1,5 @@
-//! State between launches: the first atomic at an address finds a different value than in the
-//! previous launch of the same kernel.
+//! Finds state that remains between launches. The first atomic at an address then finds a different
+//! value than in the previous launch of the same kernel.
 //!
 //! If a ticket counter is not reset, the first launch is correct and every later one is wrong.
 //! State that a launch leaves behind is not a fault in itself, because a counter may be meant to
@@ -16,7 +16,7 @@ use super::scene::Scene;
 use crate::model::{AccessKind, Space};
 use crate::observer::{Access, At, HostEvent, LaunchInfo, Observer};
 
-/// Finds state that a launch leaves to the next one.
+/// Finds state that a launch leaves behind for the next one.
 #[derive(Debug, Clone, Default)]
 pub struct State {
     found: Found,
@@ -36,18 +36,18 @@ struct First {
 }
 
 impl State {
-    /// An observer without findings.
+    /// Creates an observer without findings.
     pub fn new() -> State {
         State::default()
     }
 
-    /// The findings.
+    /// Returns the findings.
     pub fn findings(&self) -> &[Finding] {
         self.found.findings()
     }
 
-    /// Handles the first atomic of this launch at an address. If the atomic finds a different value
-    /// from the one in the previous launch of the same kernel, records a finding.
+    /// Handles the first atomic of this launch at an address. Records a finding if the atomic finds
+    /// a different value than in the previous launch of the same kernel.
     fn meet(&mut self, at: &At<'_>, lane: u32, address: u64, bytes: u64, value: u64) {
         let (Some(scene), launch) = (&self.scene, self.launch) else { return };
         let entry = at.kernel.name().to_owned();
@@ -82,7 +82,7 @@ impl State {
 }
 
 impl Observer for State {
-    /// Creates an empty observer, which receives no atomics, because all blocks of a kernel with
+    /// Creates an empty observer. The fork receives no atomics, because all blocks of a kernel with
     /// atomics report to one observer.
     fn fork(&self) -> State {
         State::default()

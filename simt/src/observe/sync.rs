@@ -1,5 +1,5 @@
-//! The synchronization check: divergent barriers, missing lanes, deadlocks, and source lanes that
-//! do not take part.
+//! The synchronization check, which finds divergent barriers, missing lanes, deadlocks, and
+//! shuffles from lanes that do not take part.
 //!
 //! Most of these faults stop the kernel, because its further behaviour is undefined. This observer
 //! turns the trap into a finding. A shuffle from a lane that does not take part is also reported,
@@ -23,17 +23,17 @@ pub struct Sync {
 }
 
 impl Sync {
-    /// An observer without findings.
+    /// Creates an observer without findings.
     pub fn new() -> Sync {
         Sync::default()
     }
 
-    /// The findings.
+    /// Returns the findings.
     pub fn findings(&self) -> &[Finding] {
         self.found.findings()
     }
 
-    /// Notes on portability, none of which is an error on the simulated GPU.
+    /// Returns notes on portability, none of which is an error on the simulated GPU.
     pub fn notes(&self) -> &[Finding] {
         self.notes.findings()
     }

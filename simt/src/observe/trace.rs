@@ -55,8 +55,8 @@ pub struct TraceRound {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TraceEvent {
     /// The event: `load`, `store`, `atomic`, `barrier`, `warp barrier`, `cluster barrier`,
-    /// `shuffle`, `vote`, `match`, `redux`, `elect` or `activemask`; on request also `copy`, a bulk copy
-    /// to shared memory, and `async copy`, an asynchronous copy by one lane.
+    /// `shuffle`, `vote`, `match`, `redux`, `elect` or `activemask`. On request, also `copy`, a
+    /// bulk copy to shared memory, and `async copy`, an asynchronous copy by one lane.
     pub what: &'static str,
     /// The space: `shared` or `global`.
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -72,18 +72,18 @@ pub struct TraceEvent {
     /// Bytes per lane.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u32,
-    /// First byte of each lane: an offset in shared memory, or a global address.
+    /// The first byte that each lane accesses, as an offset in shared memory or a global address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<u64>,
-    /// First bank of each lane, in shared memory.
+    /// In shared memory, the first bank that each lane accesses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub banks: Vec<u32>,
-    /// Wavefronts (passes over the banks), in shared memory.
+    /// In shared memory, the number of wavefronts (passes over the banks).
     #[serde(skip_serializing_if = "is_zero")]
     pub wavefronts: u32,
-    /// Wavefronts beyond the minimum for the width.
+    /// The number of wavefronts beyond the minimum for the width.
     pub conflicts: u32,
-    /// Sectors of 32 bytes, in global memory.
+    /// In global memory, the number of 32-byte sectors.
     #[serde(skip_serializing_if = "is_zero")]
     pub sectors: u32,
 }
@@ -105,7 +105,8 @@ impl Trace {
         }
     }
 
-    /// Records asynchronous copies too: each has its first byte in shared memory as its address.
+    /// Creates an observer that also records asynchronous copies. The address of each copy is that
+    /// of its first byte in shared memory.
     pub fn with_copies(blocks: u64) -> Trace {
         Trace { copies: true, ..Trace::new(blocks) }
     }

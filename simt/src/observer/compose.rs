@@ -1,4 +1,4 @@
-//! Combines observers in tuples, and makes them optional.
+//! Combines observers in tuples, and makes observers optional.
 
 use super::{
     Access, Arrive, At, Block, Collective, Complete, Copy, CopyGroup, HostEvent, LaunchInfo,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::Trap;
 
-/// Observes nothing, at no cost.
+/// An observer that ignores all events, at no cost.
 impl Observer for () {
     fn fork(&self) {}
     fn merge(&mut self, (): ()) {}

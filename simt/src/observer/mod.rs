@@ -18,10 +18,10 @@ use crate::kernel::Kernel;
 pub use crate::model::{AccessKind, Buffer, CopyGroup, Order, Scope, Space};
 pub use stored::{Same, Stored};
 
-/// A launch.
+/// A launch, as observers receive it.
 #[derive(Debug, Clone, Copy)]
 pub struct LaunchInfo<'a> {
-    /// The kernel.
+    /// The kernel that runs.
     pub kernel: &'a Kernel,
     /// Number of the launch on its device, from 1.
     pub number: u64,
@@ -35,36 +35,37 @@ pub struct LaunchInfo<'a> {
     pub shared: u32,
     /// The bytes of the parameters, laid out as in memory.
     pub params: &'a [u8],
-    /// Allocations that a parameter points into.
+    /// Allocations into which a parameter points.
     pub buffers: &'a [Buffer],
     /// Whether events of several blocks may interleave.
     pub interleaved: bool,
 }
 
 impl LaunchInfo<'_> {
-    /// Threads per block.
+    /// Returns the number of threads per block.
     pub fn threads(&self) -> u32 {
         self.block.iter().product()
     }
 
-    /// Warps per block.
+    /// Returns the number of warps per block.
     pub fn warps(&self) -> u32 {
         self.threads().div_ceil(32)
     }
 
-    /// The system's shared memory, which follows the block's own shared memory on sm_80 and later.
+    /// Returns the range of the system's shared memory, which follows the block's own shared memory
+    /// on sm_80 and later.
     pub(crate) fn reserved(&self) -> Range<u32> {
         let from = self.shared.next_multiple_of(128);
         from..from + (1 << 10)
     }
 
-    /// Bytes of shared memory that a block may access: its own, and the system's if the kernel uses
-    /// them.
+    /// Returns the number of bytes of shared memory that a block may access. They include the
+    /// system's memory if the kernel uses it.
     pub(crate) fn shared_room(&self) -> u32 {
         if self.kernel.reserved { self.reserved().end } else { self.shared }
     }
 
-    /// Number of blocks of the grid.
+    /// Returns the number of blocks of the grid.
     pub fn blocks(&self) -> u64 {
         self.grid.iter().map(|&d| u64::from(d)).product()
     }
@@ -75,55 +76,56 @@ impl LaunchInfo<'_> {
 pub struct Block {
     /// Linear index in the grid, x first.
     pub index: u64,
-    /// Index in the grid.
+    /// Index in the grid, in x, y, z.
     pub id: [u32; 3],
     /// Linear index of the block's cluster.
     pub cluster: u64,
     /// The rank of the block in its cluster.
     pub rank: u32,
-    /// Block barriers that have completed in the block: the index of its current round.
+    /// Number of block barriers that have completed in the block, which is the index of its current
+    /// round.
     pub round: u32,
 }
 
-/// The place of an event: one warp at one instruction.
+/// The place of an event, which is one warp at one instruction.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
-    /// The kernel.
+    /// The kernel that runs.
     pub kernel: &'a Kernel,
     /// Threads per block in x, y, z.
     pub shape: [u32; 3],
-    /// The block.
+    /// The block that contains the warp.
     pub block: Block,
     /// Index of the warp in the block.
     pub warp: u32,
     /// Index of the instruction in the kernel.
     pub pc: u32,
-    /// Lanes that execute the instruction: those whose guard holds.
+    /// Lanes that execute the instruction, which are those whose guard holds.
     pub mask: u32,
 }
 
 impl At<'_> {
-    /// Line of the CUDA source, or 0 if the PTX has none.
+    /// Returns the line of the CUDA source, or 0 if the PTX has none.
     pub fn line(&self) -> u32 {
         self.kernel.line(self.pc)
     }
 
-    /// Line of the PTX.
+    /// Returns the line of the PTX.
     pub fn ptx_line(&self) -> u32 {
         self.kernel.ptx_line(self.pc)
     }
 
-    /// The instruction, as written in the PTX.
+    /// Returns the instruction, as written in the PTX.
     pub fn text(&self) -> &str {
         self.kernel.text(self.pc)
     }
 
-    /// Linear thread index, within the block, of one lane of this warp.
+    /// Returns the linear thread index, within the block, of one lane of this warp.
     pub fn linear(&self, lane: u32) -> u32 {
         self.warp * 32 + lane
     }
 
-    /// Thread index, within the block, of one lane of this warp.
+    /// Returns the thread index, within the block, of one lane of this warp.
     pub fn thread(&self, lane: u32) -> [u32; 3] {
         thread_of(self.shape, self.linear(lane))
     }
@@ -153,11 +155,12 @@ pub struct Access<'a> {
     pub scope: Scope,
     /// The mask of the lanes that take part, which is never 0.
     pub mask: u32,
-    /// Lanes of `mask` that write: none for a load, and none whose compare-and-swap fails.
+    /// Lanes of `mask` that write. A load writes in no lane, and a compare-and-swap writes only in
+    /// lanes in which it succeeds.
     pub wrote: u32,
     /// The stored values, if each lane stores one element.
     pub stored: Stored<'a>,
-    /// The values that an atomic finds, lane by lane; unknown for other accesses.
+    /// The values that an atomic reads in each lane; unknown for other accesses.
     pub found: Stored<'a>,
     /// Compares the values that a store writes.
     pub same: Same<'a>,
@@ -168,7 +171,7 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Number of bytes that each lane accesses, starting at its address.
+    /// Returns the number of bytes that each lane accesses, starting at its address.
     pub fn bytes(&self) -> u32 {
         self.width * self.vector
     }
@@ -184,7 +187,7 @@ impl Access<'_> {
 /// An asynchronous copy by one lane: `cp.async` or `cp.async.bulk`.
 #[derive(Debug, Clone, Copy)]
 pub struct Copy {
-    /// Lane that issued it.
+    /// Lane that issued the copy.
     pub lane: u32,
     /// Space of the source.
     pub from: Space,
@@ -218,15 +221,16 @@ pub enum Level {
 /// The arrival of lanes of a warp at a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrive {
-    /// The participants.
+    /// The participants of the barrier.
     pub level: Level,
     /// Index of the block barrier, from 0 to 15; 0 for other barriers.
     pub id: u32,
     /// Lanes that arrive.
     pub mask: u32,
-    /// Lanes that must meet: the member mask of a warp barrier, otherwise the warp's live lanes.
+    /// Lanes that must arrive before the barrier completes. For a warp barrier, these are the lanes
+    /// in the member mask; for other barriers, they are the warp's live lanes.
     pub members: u32,
-    /// Number of threads that must meet, if the instruction gives this number.
+    /// Number of threads that must arrive, if the instruction gives this number.
     pub count: Option<u32>,
     /// Whether the lanes continue without waiting (`arrive`).
     pub arrive_only: bool,
@@ -237,7 +241,7 @@ pub struct Arrive {
 /// Members of a warp barrier that are not at the reported instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parted {
-    /// Lanes that the mask names.
+    /// Lanes that the barrier's mask names.
     pub members: u32,
     /// Lanes of `members` that reached another barrier; the rest have exited.
     pub elsewhere: u32,
@@ -245,17 +249,17 @@ pub struct Parted {
     pub other: Option<u32>,
 }
 
-/// The opening of a barrier.
+/// The completion of a barrier.
 #[derive(Debug, Clone, Copy)]
 pub struct Complete<'a> {
-    /// The participants.
+    /// The participants of the barrier.
     pub level: Level,
     /// Index of the block barrier, from 0 to 15; 0 for other barriers.
     pub id: u32,
-    /// The block; a cluster barrier has one event for each block.
+    /// The block. A cluster barrier has one event for each of its blocks.
     pub block: Block,
-    /// Lanes that took part: a mask for each warp of the block. For a warp barrier, the masks of
-    /// the other warps are 0.
+    /// A mask of the lanes that took part, for each warp of the block. For a warp barrier, the
+    /// masks of the other warps are 0.
     pub lanes: &'a [u32],
 }
 
@@ -279,11 +283,11 @@ pub enum Collective {
 /// An operation on an `mbarrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MbarrierOp {
-    /// An initialization that requires this many arrivals per phase.
+    /// An initialization with this number of arrivals per phase.
     Init(u32),
-    /// An invalidation.
+    /// An invalidation of the object.
     Invalidate,
-    /// This many arrivals.
+    /// An arrival that counts this many times.
     Arrive(u32),
     /// An increase of the number of expected bytes by this amount.
     ExpectTx(u32),
@@ -291,72 +295,73 @@ pub enum MbarrierOp {
     CompleteTx(u32),
     /// A test or wait that fails.
     TestFails,
-    /// A test or wait that finds its phase complete, so the lanes see the accesses before the end
-    /// of that phase.
+    /// A test or wait that finds its phase complete, so that the accesses before the end of that
+    /// phase are visible to the lanes.
     TestPasses,
 }
 
 /// One operation on an `mbarrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mbarrier {
-    /// The operation.
+    /// The operation that the lanes perform.
     pub op: MbarrierOp,
     /// Shared address of the object, as in [`Space::Shared`].
     pub addr: u64,
-    /// Lanes that perform it.
+    /// Lanes that perform the operation.
     pub mask: u32,
-    /// The phase of the object, counted from 0 at `init`; for a test, the phase that it queries.
+    /// The phase of the object, counted from 0 at `init`. For a test, this is the phase that the
+    /// test queries.
     pub phase: u64,
     /// Whether the operation completes that phase.
     pub completes: bool,
     /// Memory order.
     pub order: Order,
-    /// Scope.
+    /// Scope of the operation.
     pub scope: Scope,
 }
 
 /// An operation of the host on global memory between launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostEvent {
-    /// New, uninitialized memory.
+    /// An allocation of uninitialized memory.
     Alloc {
         /// Number of the allocation.
         alloc: u32,
-        /// First address.
+        /// Address of the first byte.
         base: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Freed memory.
+    /// A free of an allocation.
     Free {
         /// Number of the allocation.
         alloc: u32,
-        /// First address.
+        /// Address of the first byte.
         base: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
     /// A copy to the device, or a fill.
     Write {
-        /// First address.
+        /// Address of the first byte.
         base: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Memory that became uninitialized again.
+    /// A request to make memory uninitialized again.
     Forget {
-        /// First address.
+        /// Address of the first byte.
         base: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
         /// The allocation that contains the address.
         of: Buffer,
     },
     /// A copy from the device.
     Read {
-        /// First address.
+        /// Address of the first byte.
         base: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
 }
@@ -374,32 +379,33 @@ pub trait Observer: Send + Sized {
     /// Merges the results of a fork. Forks are merged in block order.
     fn merge(&mut self, fork: Self);
 
-    /// The host accessed global memory. The event is reported before the next launch.
+    /// Called when the host accesses global memory. The event is reported before the next launch.
     fn host(&mut self, event: HostEvent) {}
 
-    /// A launch begins.
+    /// Called when a launch begins.
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {}
 
-    /// A launch ended. This hook is not called after a trap.
+    /// Called when a launch ends, but not after a trap.
     fn launch_end(&mut self, launch: &LaunchInfo<'_>) {}
 
-    /// A block begins.
+    /// Called when a block begins.
     fn block_begin(&mut self, launch: &LaunchInfo<'_>, block: &Block) {}
 
-    /// All threads of a block have exited.
+    /// Called when all threads of a block have exited.
     fn block_end(&mut self, launch: &LaunchInfo<'_>, block: &Block) {}
 
-    /// A warp executes an instruction; `at.mask` is 0 if the guard holds for no lane.
-    /// A `.sync` that must wait is reported once, when it is issued.
+    /// Called when a warp executes an instruction; `at.mask` is 0 if the guard holds for no lane. A
+    /// `.sync` that must wait is reported once, when it is issued.
     #[inline]
     fn inst(&mut self, at: &At<'_>) {}
 
-    /// A guarded branch: `taken` lanes jump, `not_taken` fall through. The branch diverges if
-    /// neither mask is 0.
+    /// Called for a guarded branch. The lanes `taken` jump, and the lanes `not_taken` fall through.
+    /// The branch diverges if neither mask is 0.
     #[inline]
     fn branch(&mut self, at: &At<'_>, taken: u32, not_taken: u32) {}
 
-    /// A warp reads or writes memory. A generic access to several spaces is one event per space.
+    /// Called when a warp reads or writes memory. A generic access to several spaces is one event
+    /// per space.
     #[inline]
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {}
 
@@ -408,72 +414,74 @@ pub trait Observer: Send + Sized {
         false
     }
 
-    /// The uninitialized bytes of the last load that are only copied. Each lane has a mask with one
-    /// bit per byte, starting at its address. Called once per load, if the observer
-    /// [tracks](Observer::tracks).
+    /// Returns the uninitialized bytes of the last load that are only copied, as a mask for each
+    /// lane with one bit per byte, starting at the lane's address. Called once per load, if the
+    /// observer [tracks](Observer::tracks).
     #[inline]
     fn missing(&mut self) -> Option<Box<[u64; 32]>> {
         None
     }
 
-    /// The last store wrote uninitialized bytes: `bytes` has a bit for each byte, starting at
-    /// `address`.
+    /// Called when the last store wrote uninitialized bytes. `bytes` has a bit for each byte,
+    /// starting at `address`.
     fn carried(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, bytes: u8) {}
 
-    /// `lanes` read an uninitialized variable; `what` states the use of the variable (an address, a
-    /// condition and so on), and is empty if the variable is stored.
+    /// Called when `lanes` read an uninitialized variable. `what` states the use of the variable
+    /// (an address, a condition and so on), and is empty if the variable is stored.
     fn unset(&mut self, at: &At<'_>, lanes: u32, what: &'static str) {}
 
-    /// An asynchronous copy begins.
+    /// Called when an asynchronous copy begins.
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {}
 
-    /// Threads commit copies to a group, or wait for groups.
+    /// Called when threads commit copies to a group, or wait for groups.
     fn copy_group(&mut self, at: &At<'_>, group: CopyGroup) {}
 
-    /// An `mbarrier` will count a lane's copies, whether or not the lane waits for them.
+    /// Called when an `mbarrier` begins to count a lane's copies, whether or not the lane waits for
+    /// them.
     fn copy_arrive(&mut self, at: &At<'_>, lane: u32, mbarrier: u64) {}
 
-    /// Lanes execute a fence between ordinary accesses and those of the copy engine.
+    /// Called when lanes execute a fence between ordinary accesses and those of the copy engine.
     fn proxy_fence(&mut self, at: &At<'_>) {}
 
-    /// Lanes reach a barrier.
+    /// Called when lanes arrive at a barrier.
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {}
 
-    /// A barrier opens.
+    /// Called when a barrier completes.
     fn complete(&mut self, complete: &Complete<'_>) {}
 
-    /// Lanes of `members` exchange values. The event is reported once for each instruction that
-    /// took part, with its lanes in `at.mask`.
+    /// Called when lanes of `members` exchange values. The event is reported once for each
+    /// instruction that took part, with its lanes in `at.mask`.
     #[inline]
     fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {}
 
-    /// `lanes` of a shuffle read a lane that does not take part: their results are undefined.
+    /// Called when `lanes` of a shuffle read from a lane that does not take part. The results of
+    /// these lanes are undefined.
     fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {}
 
-    /// A warp barrier opens although its members are not all at the same instruction, which PTX for
-    /// this target forbids.
+    /// Called when a warp barrier completes although its members are not all at the same
+    /// instruction, which PTX for this target forbids.
     fn parted(&mut self, at: &At<'_>, parted: &Parted) {}
 
-    /// Lanes reach the wait of a cluster barrier, at which they arrived earlier.
+    /// Called when lanes reach the wait of a cluster barrier, at which they arrived earlier.
     fn cluster_wait(&mut self, at: &At<'_>) {}
 
-    /// A block barrier opens after the lanes `exited` of the warp have returned. Portable from
-    /// sm_70 on.
+    /// Called when a block barrier completes after the lanes in `exited` have returned. This
+    /// behaviour is portable from sm_70 on.
     fn returned_early(&mut self, at: &At<'_>, exited: u32) {}
 
-    /// Lanes execute a fence.
+    /// Called when lanes execute a fence.
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {}
 
-    /// Lanes perform an operation on an `mbarrier`. When bytes of a bulk copy arrive, `at` is the
-    /// copy.
+    /// Called when lanes perform an operation on an `mbarrier`. When bytes of a bulk copy arrive,
+    /// `at` is the place of the copy.
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {}
 
-    /// A thread prints.
+    /// Called when a thread prints.
     fn print(&mut self, at: &At<'_>, lane: u32, text: &str) {}
 
-    /// Lanes exit.
+    /// Called when lanes exit.
     fn exit(&mut self, at: &At<'_>, mask: u32) {}
 
-    /// The kernel stopped at a fault.
+    /// Called when a fault stops the kernel.
     fn trap(&mut self, trap: &Trap) {}
 }

@@ -5,7 +5,8 @@ use std::fmt;
 /// The values that the lanes of a warp store.
 #[derive(Debug, Clone, Copy)]
 pub enum Stored<'a> {
-    /// Values that are not recorded: several elements per lane, or the operands of an atomic.
+    /// Values that are not recorded, because each lane stores several elements, or because the
+    /// access is an atomic.
     Unknown,
     /// The same value for all lanes.
     Same,
@@ -16,7 +17,7 @@ pub enum Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// The value of a lane, if it is known.
+    /// Returns the value of a lane, if it is known.
     pub fn of(&self, lane: u32) -> Option<u64> {
         match self {
             Stored::Unknown | Stored::Same => None,
@@ -26,16 +27,16 @@ impl Stored<'_> {
     }
 }
 
-/// Compares the bytes that a lane stores with those that another lane of the warp stores in the same instruction, or with
-/// memory as it is before the instruction.
+/// Compares the bytes that a lane stores with the bytes that another lane of the warp stores in the
+/// same instruction, or with the contents of memory before the instruction.
 #[derive(Clone, Copy, Default)]
 pub struct Same<'a>(pub(crate) Option<Compare<'a>>);
 
 pub(crate) type Compare<'a> = &'a dyn Fn(u32, Option<u32>) -> bool;
 
 impl Same<'_> {
-    /// Whether a lane is known to store the value that `other` stores, or the value that memory
-    /// already has.
+    /// Returns whether a lane is known to store the value that the lane `other` stores or, if
+    /// `other` is `None`, the value that memory already has.
     pub fn holds(&self, lane: u32, other: Option<u32>) -> bool {
         self.0.is_some_and(|same| same(lane, other))
     }

@@ -1,4 +1,4 @@
-//! The syntax tree of PTX: names are not resolved, and opcodes are not decoded.
+//! The syntax tree of PTX. Names are not yet resolved, and opcodes are not yet decoded.
 
 use crate::ParseError;
 
@@ -21,7 +21,7 @@ pub(crate) enum VarSpace {
     Const,
     Shared,
     Local,
-    /// An argument of a call: `.param` in a body.
+    /// An argument of a call, declared with `.param` in a body.
     Param,
 }
 
@@ -36,7 +36,8 @@ pub(crate) struct Var<'a> {
     pub(crate) external: bool,
     /// Initial bytes; the rest are 0.
     pub(crate) init: Vec<u8>,
-    /// Addresses among the initial values: the byte, the name of a variable, and an offset.
+    /// Addresses among the initial values: for each, the index of its first byte, the name of a
+    /// variable, and an offset.
     pub(crate) addresses: Vec<(usize, &'a str, i64)>,
     pub(crate) offset: usize,
 }
@@ -48,15 +49,15 @@ pub(crate) struct Entry<'a> {
     pub(crate) offset: usize,
     pub(crate) params: Vec<Param<'a>>,
     pub(crate) body: Vec<Stmt<'a>>,
-    /// `.maxnreg`.
+    /// The value of `.maxnreg`.
     pub(crate) maxnreg: Option<u32>,
-    /// `.reqntid`.
+    /// The value of `.reqntid`.
     pub(crate) reqntid: Option<[u32; 3]>,
-    /// `.maxntid`.
+    /// The value of `.maxntid`.
     pub(crate) maxntid: Option<[u32; 3]>,
-    /// `.minnctapersm`.
+    /// The value of `.minnctapersm`.
     pub(crate) minnctapersm: Option<u32>,
-    /// `.reqnctapercluster`.
+    /// The value of `.reqnctapercluster`.
     pub(crate) cluster: Option<[u32; 3]>,
 }
 
@@ -100,7 +101,7 @@ pub(crate) enum Stmt<'a> {
     Var(Var<'a>),
     Label(&'a str, usize),
     Inst(Inst<'a>),
-    /// The source of the following statements.
+    /// The source position of the following statements.
     Loc(Loc),
     /// An invalid statement, with its error.
     Bad(ParseError),

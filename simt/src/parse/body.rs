@@ -101,7 +101,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses `.loc file line column[, function_name label[+n], inlined_at file line column]…`. The
-    /// caller may be inlined too; its own `.loc` comes before.
+    /// caller may be inlined too; in this case, the caller's own `.loc` comes first.
     fn loc(&mut self) -> Parsed<Loc> {
         let within @ (file, line, _) = self.position()?;
         let mut found = (file == self.file).then_some(line);

@@ -7,11 +7,11 @@ use crate::ParseError;
 pub(crate) enum Kind {
     /// Identifiers, directives and whole opcodes, including dots and `::`.
     Word,
-    /// The value of an integer.
+    /// An integer, with its value.
     Int(u64),
-    /// `0f…`: the bits of a float.
+    /// A single-precision float (`0f…`), with its bits.
     F32(u32),
-    /// `0d…` or a decimal fraction: the bits of a double.
+    /// A double-precision float (`0d…` or a decimal fraction), with its bits.
     F64(u64),
     /// A quoted string.
     Text,
@@ -29,7 +29,7 @@ pub(crate) struct Token<'a> {
     pub(crate) offset: usize,
 }
 
-/// Turns offsets into lines and columns.
+/// Converts offsets to lines and columns.
 #[derive(Debug)]
 pub(crate) struct Lines(Vec<usize>);
 
@@ -79,7 +79,8 @@ pub(crate) fn lex<'a>(text: &'a str, lines: &Lines) -> Result<Vec<Token<'a>>, Pa
     }
 }
 
-/// Adds directives that lack white space between them, such as `.param.u64`, one by one.
+/// Adds the directives of a word one by one, because white space between directives is optional, as
+/// in `.param.u64`.
 fn directive<'a>(text: &'a str, mut offset: usize, tokens: &mut Vec<Token<'a>>) {
     let mut rest = text;
     while let Some(end) = rest[1..].find('.') {

@@ -43,7 +43,7 @@ const DEEPEST: u32 = 64;
 /// only add instructions.
 const NEWEST: u32 = 9;
 
-/// The target architectures of PTX: the numbers after `sm_`.
+/// The target architectures of PTX, as the numbers after `sm_`.
 const TARGETS: &[u32] = &[
     10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89,
     90, 100, 101, 103, 110, 120, 121,
@@ -59,7 +59,7 @@ struct Parser<'a, 'l> {
     inner: Vec<Var<'a>>,
     /// The number of the kernel's own file.
     file: i64,
-    /// The caller's line in that file, for positions in other files.
+    /// For each position in another file, the line of its caller in that file.
     callers: FxHashMap<(u64, u64), u32>,
 }
 

@@ -34,7 +34,7 @@ impl<'a> Parser<'a, '_> {
                 ".align" => align = Some(self.alignment()?),
                 ".v2" => vector = 2,
                 ".v4" => vector = 4,
-                // Attributes only mark managed memory, which the interpreter treats like other
+                // Attributes only mark managed memory, which the interpreter treats like any other
                 // memory.
                 ".attribute" => {
                     self.expect('(')?;

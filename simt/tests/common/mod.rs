@@ -89,7 +89,7 @@ pub fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Element types of the steps.
+/// The element types of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
     F32,
@@ -136,7 +136,7 @@ impl Element {
         (values.iter().flat_map(|&v| self.bytes(v)).collect(), values)
     }
 
-    /// Returns a result as an integer; fails if it is not an integer.
+    /// Returns a result, which must be an integer.
     pub fn whole(self, bytes: &[u8]) -> f64 {
         match self {
             Element::F32 => f32::from_le_bytes(bytes.try_into().unwrap()).into(),

@@ -1,4 +1,4 @@
-// One launch: the block that finishes last adds all partial sums.
+// A sum in one launch: the block that finishes last adds all partial sums.
 __device__ unsigned int finished = 0;
 
 __device__ Element block_sum(Element sum)

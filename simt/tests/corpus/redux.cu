@@ -1,4 +1,4 @@
-// Every warp reduction of the hardware, one result after another.
+// Every warp reduction that the hardware has, one result after another.
 extern "C" __global__ void redux(const unsigned int* in, unsigned int* out, unsigned long long n)
 {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// The guard is missing: the last block reads beyond the input.
+// The bounds check is missing, so the last block reads beyond the end of the input.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

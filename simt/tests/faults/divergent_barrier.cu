@@ -1,4 +1,4 @@
-// A barrier that half of a warp does not reach.
+// Half of a warp does not reach the barrier.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -1,4 +1,4 @@
-// The stride never becomes zero: it is divided by one.
+// The stride never becomes zero, because it is divided by one.
 extern "C" __global__ void reduce(const float *in, float *out, unsigned long long n) {
     extern __shared__ float shared[];
     unsigned tid = threadIdx.x;

@@ -1,4 +1,4 @@
-// Each half of a warp synchronizes separately; a distance of `n` lanes stays within the half or crosses to the other half.
+// Each half of a warp synchronizes separately; `n` selects an element of the same or of the other half.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ Element shared[32];

@@ -1,4 +1,4 @@
-// The warp-synchronous tail without volatile and without __syncwarp, so the compiler may keep sums in registers.
+// The warp-synchronous tail without volatile or __syncwarp, so the compiler may keep sums in registers.
 __device__ void tail(Element* shared, unsigned int tid)
 {
     shared[tid] += shared[tid + 32];

@@ -1,4 +1,4 @@
-// Two threads write bytes of one word that overlap in one byte.
+// Two threads write different values to one byte of a word, without synchronization.
 extern "C" __global__ void reduce(const unsigned char* in, unsigned int* out, unsigned long long n)
 {
     __shared__ unsigned char shared[256];

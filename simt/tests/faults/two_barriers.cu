@@ -1,4 +1,4 @@
-// Each half of a warp waits at its own barrier instruction: an aligned barrier must be one instruction for the warp.
+// Each half of a warp waits at its own barrier instruction, but an aligned barrier must be one instruction.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     unsigned int tid = threadIdx.x;

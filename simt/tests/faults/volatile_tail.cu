@@ -1,4 +1,4 @@
-// Harris' warp-synchronous tail, with volatile but without __syncwarp. The ladder does not use it, because it has been a race since Volta.
+// Harris' warp-synchronous tail with volatile but without __syncwarp. It has been a race since Volta.
 __device__ void tail(volatile Element* shared, unsigned int tid)
 {
     shared[tid] += shared[tid + 32];

@@ -1,4 +1,4 @@
-// An ordinary store sets a counter, and other threads add to the counter before the store is visible to them.
+// An ordinary store sets a counter. Other threads add to it before the store is visible to them.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     __shared__ unsigned int count;

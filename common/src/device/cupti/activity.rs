@@ -23,7 +23,7 @@ use crate::{Result, device::driver};
 pub struct Event {
     /// The host thread or the stream where the activity ran.
     pub place: Place,
-    /// The kind of activity.
+    /// The kind of the activity.
     pub kind: Kind,
     /// The name of the kernel or function, or the direction of the copy.
     pub name: Arc<str>,
@@ -31,7 +31,8 @@ pub struct Event {
     pub start: u64,
     /// The end, in nanoseconds on the same clock as the start.
     pub end: u64,
-    /// The number of bytes that a copy or fill writes, or the number of blocks of a kernel.
+    /// The number of bytes that a copy or fill writes, the number of blocks of a kernel, or 0 for a
+    /// call.
     pub amount: u64,
 }
 
@@ -63,7 +64,8 @@ pub struct Recording {
     library: &'static Library,
 }
 
-/// The records so far. The store is never freed, because CUPTI's thread may call back after the recording has ended.
+/// The records so far. The store is never freed, because CUPTI's thread may call back after the
+/// recording has ended.
 static STORE: Mutex<Store> = Mutex::new(Store { events: Vec::new(), names: BTreeMap::new() });
 
 /// CUPTI's function that iterates over the records in a buffer; set before the first buffer is
@@ -77,10 +79,11 @@ struct Store {
     names: Names,
 }
 
-/// Kernel names, keyed by the address of CUPTI's string. CUPTI passes the same string for every launch of a kernel.
+/// Kernel names, keyed by the address of CUPTI's string. CUPTI passes the same string for every
+/// launch of a kernel.
 type Names = BTreeMap<usize, Arc<str>>;
 
-/// An event whose function is known only by a number.
+/// An event whose function may be known only by its number.
 struct Raw {
     place: Place,
     kind: Kind,
@@ -95,9 +98,9 @@ enum Name {
     Function(u32),
 }
 
-/// The kinds that are recorded. CUPTI's other kind of kernel record, [`KERNEL`], serializes the kernels: on an H200,
-/// a sum with three launches took 21 µs with `KERNEL`, 15.8 µs with `CONCURRENT`, and 15.1 µs
-/// without recording.
+/// The kinds that are recorded. CUPTI's other kind of kernel record, [`KERNEL`], serializes the
+/// kernels: on an H200, a sum with three launches took 21 µs with `KERNEL`, 15.8 µs with
+/// `CONCURRENT`, and 15.1 µs without recording.
 const KINDS: [u32; 4] = [CONCURRENT, COPY, SET, DRIVER];
 
 /// The size of a buffer and its alignment, in bytes.
@@ -181,7 +184,7 @@ impl Recording {
     }
 }
 
-/// Returns the driver's name for the function with this number, which records contain.
+/// Returns the driver's name for the function that has this number in a record.
 fn function(library: &Library, id: u32) -> Arc<str> {
     type Get = unsafe extern "C" fn(u32, u32, *mut *const c_char) -> u32;
     const DOMAIN: u32 = 1;
@@ -200,7 +203,7 @@ fn store() -> std::sync::MutexGuard<'static, Store> {
     STORE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The callback through which CUPTI requests a buffer.
+/// Allocates a buffer that CUPTI requests through this callback.
 extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) {
     // SAFETY: CUPTI passes three pointers that are valid for writes. A null buffer tells CUPTI that
     // no buffer is available.
@@ -211,8 +214,8 @@ extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) 
     }
 }
 
-/// The callback through which CUPTI returns a buffer, possibly on CUPTI's own thread. Nothing here
-/// unwinds.
+/// Reads the records in a buffer that CUPTI returns through this callback, possibly on a thread of
+/// CUPTI's own. The callback must not unwind.
 extern "C" fn complete(_: *mut c_void, _: u32, buffer: *mut u8, _: usize, valid: usize) {
     if buffer.is_null() {
         return;
@@ -224,7 +227,7 @@ extern "C" fn complete(_: *mut c_void, _: u32, buffer: *mut u8, _: usize, valid:
         // pointer that the previous call wrote.
         && unsafe { next(buffer, valid, &mut record) } == 0
     {
-        // SAFETY: the record is of that kind and begins with these fields.
+        // SAFETY: the record is complete, and begins with its kind.
         let raw = unsafe { read(record, &mut store.names) };
         store.events.extend(raw);
     }

@@ -44,7 +44,7 @@ pub struct Session<'l> {
     pub passes: usize,
 }
 
-/// The driver's context and the device that it belongs to.
+/// A driver context, and the device that it belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) context: *mut c_void,
@@ -76,8 +76,8 @@ impl Session<'_> {
         self.library.version()
     }
 
-    /// Counts events in the `launches` launches that `launch` makes, and waits for the launches to
-    /// finish.
+    /// Counts events in the launches that `launch` makes, and waits for the launches to finish.
+    /// `launches` is their number.
     ///
     /// Launches run one at a time. Each launch runs several times, and every run starts with the
     /// memory contents that the first run found. A launch that waits for another launch, or for a
@@ -98,7 +98,8 @@ impl Session<'_> {
     }
 }
 
-/// CUPTI's range profiler supports Turing and newer GPUs.
+/// Checks that the GPU is at least as new as Turing, because CUPTI's range profiler supports no
+/// older GPUs.
 pub(super) fn turing((major, minor): (i32, i32)) -> Result<(), Fault> {
     match (major, minor) < (7, 5) {
         true => Err(Fault::BeforeTuring { gpu: format!("sm_{major}{minor}") }),
@@ -106,7 +107,7 @@ pub(super) fn turing((major, minor): (i32, i32)) -> Result<(), Fault> {
     }
 }
 
-/// The part of CUPTI that translates metric names.
+/// The CUPTI host, which translates metric names and evaluates counts.
 struct Host<'l> {
     library: &'l Library,
     host: *mut c_void,
@@ -204,7 +205,7 @@ impl Drop for Host<'_> {
     }
 }
 
-/// The part of CUPTI that counts. Each launch is one range.
+/// CUPTI's range profiler, which counts. Each launch is one range.
 struct Ranges<'l> {
     library: &'l Library,
     ranges: *mut c_void,
@@ -321,7 +322,8 @@ fn supported(library: &Library, asked: &DeviceSupported) -> Result<(), Fault> {
         DeviceSupported { supported: SUPPORTED, .. } => Ok(()),
         DeviceSupported { virtual_gpu: 1 | 2, .. } => Err(Fault::Virtual),
         DeviceSupported { confidential: 1 | 2, .. } => Err(Fault::Confidential),
-        // CUPTI's own error for devices that it does not support at all: SLI, WSL and mining GPUs.
+        // For devices that CUPTI does not support at all (SLI, WSL and mining GPUs), the result is
+        // CUPTI's own error.
         _ => library.answered(DeviceSupported::CALL, 27),
     }
 }

@@ -22,24 +22,24 @@ pub enum Fault {
         /// The loader's message.
         reason: String,
     },
-    /// A library that CUPTI needs for counting is not in the same folder.
+    /// A library that CUPTI needs to count events is not in the same folder.
     #[error(
         "{library} lacks its companion {missing}, which it needs to count: `cargo x cupti` installs all three from PyPI (13 MB, into .venv)"
     )]
     NoCompanions {
         /// The path of the CUPTI library.
         library: String,
-        /// The missing file.
+        /// The name of the missing file.
         missing: &'static str,
     },
-    /// The library is too old: it lacks a function that this program calls.
+    /// The library is too old, because it lacks a function that this program calls.
     #[error(
         "{library} lacks `{symbol}`, which CUDA 12.6 introduced: `cargo x cupti` installs a newer one from PyPI (13 MB, into .venv)"
     )]
     TooOld {
         /// The library's path.
         library: String,
-        /// The missing function.
+        /// The name of the missing function.
         symbol: &'static str,
     },
     /// The driver lets only administrators read counters.
@@ -52,7 +52,7 @@ pub enum Fault {
         "another profiler holds this GPU's counters, such as ncu, nsys, compute-sanitizer or DCGM: stop that profiler, or run this program without it ({call} returned {code})"
     )]
     Held {
-        /// The function that failed.
+        /// The name of the function that failed.
         call: &'static str,
         /// CUPTI's error code.
         code: u32,
@@ -77,7 +77,7 @@ pub enum Fault {
         "CUPTI returned no value (NaN) for `{metric}` of launch {launch}, as happens on a MIG slice, which shares its GPU's counters: use a whole GPU"
     )]
     NotANumber {
-        /// The metric.
+        /// The name of the metric.
         metric: &'static str,
         /// The number of the launch, counting from 1.
         launch: usize,
@@ -135,7 +135,7 @@ pub enum Fault {
     Other {
         /// CUPTI's version.
         version: String,
-        /// The function that failed.
+        /// The name of the function that failed.
         call: &'static str,
         /// CUPTI's error code.
         code: u32,

@@ -25,7 +25,7 @@ pub struct Library {
     companions: Result<(), &'static str>,
 }
 
-/// The newest of the CUPTI functions that this program calls.
+/// The newest CUPTI functions that this program calls.
 const YOUNGEST: [&str; 2] = ["cuptiProfilerHostInitialize", "cuptiRangeProfilerEnable"];
 
 /// The result code for success.
@@ -34,8 +34,8 @@ const SUCCESS: u32 = 0;
 impl Library {
     /// Tries to load CUPTI from the usual places in order, and uses the first that works.
     ///
-    /// The driver must be installed. Without a driver, the first call into some versions of CUPTI never
-    /// returns.
+    /// The driver must be installed. Without a driver, the first call into some versions of CUPTI
+    /// never returns.
     pub fn find() -> Result<&'static Library, Fault> {
         Library::first(find::cupti())
     }
@@ -45,8 +45,8 @@ impl Library {
         for path in places {
             match Library::open(&path) {
                 Ok(library) => return Ok(library),
-                // A file that exists but cannot be loaded is reported. A name that the loader cannot find is not
-                // reported.
+                // A file that exists but cannot be loaded is reported. A name that the loader
+                // cannot find is not reported.
                 Err(why) if path.exists() => fault = fault.or(Some(why)),
                 Err(_) => {}
             }
@@ -65,14 +65,14 @@ impl Library {
         Ok(Box::leak(Box::new(Library { library, path: path.to_owned(), companions })))
     }
 
-    /// Checks that the libraries needed by CUPTI for counting can be opened.
+    /// Checks that the libraries that CUPTI needs to count events can be opened.
     pub(super) fn complete(&self) -> Result<(), Fault> {
         let library = self.path.display().to_string();
         self.companions.map_err(|missing| Fault::NoCompanions { library, missing })
     }
 
-    /// Checks that CUPTI has the functions for counting, which are the newest that this program
-    /// calls.
+    /// Checks that CUPTI has the functions that count events, which are the newest that this
+    /// program calls.
     pub(super) fn young(&self) -> Result<(), Fault> {
         YOUNGEST.iter().try_for_each(|name| {
             // SAFETY: the function is looked up but not called.

@@ -1,9 +1,9 @@
-//! CUPTI's records: the first fields of four structures. These fields are the same in all versions
-//! from 12.6 to 13.5. Later fields are not read.
+//! The first fields of four of CUPTI's records. These fields are the same in all versions from 12.6
+//! to 13.5; later fields are not read.
 
 use std::ffi::c_char;
 
-/// The kind of a record that describes a copy. The first field of every record is its kind.
+/// The first field of every record is its kind. This kind describes a copy.
 pub(super) const COPY: u32 = 1;
 pub(super) const SET: u32 = 2;
 pub(super) const KERNEL: u32 = 3;

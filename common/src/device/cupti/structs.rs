@@ -1,8 +1,8 @@
 //! The argument structures of CUPTI's functions, as CUPTI's headers define them.
 //!
-//! A structure begins with its size in the version that the caller uses: the bytes up to the end of
-//! its last field, which may be fewer than the size of the type. CUPTI accepts every size that a
-//! structure has ever had. The sizes here are those in CUDA 12.6.
+//! A structure begins with its size in the version that the caller uses. This size is the number of
+//! bytes up to the end of the last field, which may be less than the size of the type. CUPTI
+//! accepts every size that a structure has ever had. The sizes here are those in CUDA 12.6.
 //!
 //! This file contains `unsafe` code, because nothing checks the layout of a structure.
 #![expect(unsafe_code, reason = "NVIDIA's headers promise that the C structures have this layout")]
@@ -46,7 +46,8 @@ macro_rules! asked {
 
 asked! {
     ProfilerInitialize, "cuptiProfilerInitialize", 16 {}
-    /// Queries whether a device supports counting; each property has the value 3 if it does.
+    /// Queries whether a device supports counting. Each property has the value 3 if the device
+    /// does.
     DeviceSupported, "cuptiProfilerDeviceSupported", 52 {
         device: i32,
         supported: u32,
@@ -56,7 +57,7 @@ asked! {
         confidential: u32,
         mining: u32,
         wsl: u32,
-        /// The profiling API that is used: 0 is the range profiler.
+        /// The profiling API; 0 is the range profiler.
         api: u32,
     }
     ChipName, "cuptiDeviceGetChipName", 32 { index: usize, name: *const c_char }
@@ -67,7 +68,7 @@ asked! {
         image: *mut u8,
     }
     HostInitialize, "cuptiProfilerHostInitialize", 48 {
-        /// 0 means ranges.
+        /// The kind of profiler; 0 is the range profiler.
         kind: u32,
         chip: *const c_char,
         availability: *const u8,

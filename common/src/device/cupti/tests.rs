@@ -26,8 +26,8 @@ struct Fake {
     folder: PathBuf,
 }
 
-/// The fake library, built by the compiler that built this test; `None` if that compiler builds for
-/// another system.
+/// Returns the fake library, built by the compiler that built this test; `None` if that compiler
+/// builds for another system.
 fn built() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {
@@ -132,7 +132,7 @@ fn a_launch_that_fails_is_its_own_error_and_leaves_nothing_open() {
     assert_eq!(fake.open(), 0);
 }
 
-/// A fault to inject into the library, and part of the expected message.
+/// Faults to inject into the library, each with a part of the expected message.
 const FAULTS: [(&str, &str); 24] = [
     ("cuptiProfilerGetCounterAvailability=35", "NVreg_RestrictProfilingToAdminUsers=0"),
     ("cuptiRangeProfilerEnable=35", "run this as root"),
@@ -218,7 +218,7 @@ fn missing_companions_are_reported_before_any_call() {
 
 #[test]
 fn a_library_from_before_12_6_is_too_old() {
-    // A library that exists on every system.
+    // The library exists on every system.
     let name = match () {
         () if cfg!(windows) => "kernel32.dll",
         () if cfg!(target_os = "macos") => "libSystem.B.dylib",

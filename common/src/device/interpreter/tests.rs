@@ -108,8 +108,8 @@ fn checks_are_parsed_by_their_names() {
     assert!(said.contains("`all` is not a check: use races, memory, sync or none"), "{said}");
 }
 
-/// For our own PTX, the error names the interpreter as the cause; for PTX from a file, it names the
-/// file.
+/// For this workspace's own PTX, the error says that the interpreter cannot run it. For PTX from a
+/// file, the error names the file.
 #[test]
 fn broken_ptx_is_blamed_on_the_right_place() {
     let simt = Interpreter::new(&Settings::default());

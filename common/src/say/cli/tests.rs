@@ -5,7 +5,7 @@ use crate::{
     plan::{Phase, Plan},
 };
 
-/// A step whose blocks add as many elements as the device has multiprocessors.
+/// A step in which each block adds as many elements as the device has multiprocessors.
 static STEP: Step = Step {
     name: "by-sms",
     cures: "",
@@ -22,7 +22,7 @@ static STEP: Step = Step {
     variants: &[],
 };
 
-/// Two steps for the newest GPU. One of the steps uses clusters that are too large for any GPU.
+/// Returns two steps for the newest GPU. One of them uses clusters that are too large for any GPU.
 fn young() -> [&'static Step; 2] {
     const SOURCE: &str = "// By hand.\n";
     let ptx = ".version 8.4\n.target sm_120\n.address_size 64\n.visible .entry \

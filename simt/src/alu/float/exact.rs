@@ -68,7 +68,7 @@ fn ordinary(v: f64) -> bool {
     v.is_finite() && v != 0.0
 }
 
-/// Returns `a * b`.
+/// Returns `a * b`, rounded as `mode` states.
 pub(crate) fn mul64(a: f64, b: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || !ordinary(b) {
         return a * b;
@@ -78,7 +78,7 @@ pub(crate) fn mul64(a: f64, b: f64, mode: Rounding) -> f64 {
     round(x.negative != y.negative, product, x.exponent + y.exponent, false, mode)
 }
 
-/// Returns `a / b`.
+/// Returns `a / b`, rounded as `mode` states.
 pub(crate) fn div64(a: f64, b: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || !ordinary(b) {
         return a / b;
@@ -88,7 +88,7 @@ pub(crate) fn div64(a: f64, b: f64, mode: Rounding) -> f64 {
     round(x.negative != y.negative, m / d, x.exponent - y.exponent - 64, m % d != 0, mode)
 }
 
-/// Returns the square root of `a`.
+/// Returns the square root of `a`, rounded as `mode` states.
 pub(crate) fn sqrt64(a: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || a < 0.0 {
         return a.sqrt();
@@ -100,7 +100,7 @@ pub(crate) fn sqrt64(a: f64, mode: Rounding) -> f64 {
     round(false, root, (x.exponent - odd - 64) / 2, root * root != m, mode)
 }
 
-/// Returns `a * b + c`, rounded once.
+/// Returns `a * b + c`, rounded once as `mode` states.
 pub(crate) fn fma64(a: f64, b: f64, c: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || !ordinary(b) || !c.is_finite() {
         let v = a.mul_add(b, c);
@@ -118,7 +118,7 @@ pub(crate) fn fma64(a: f64, b: f64, c: f64, mode: Rounding) -> f64 {
     let q = (z.negative, u128::from(z.mantissa) << 73, z.exponent - 73);
     let top = |v: (bool, u128, i32)| 127 - v.1.leading_zeros() as i32 + v.2;
     let (big, small) = if top(p) >= top(q) { (p, q) } else { (q, p) };
-    // Shifts the smaller number to the exponent of the larger one. If nonzero bits are shifted out,
+    // Shift the smaller number to the exponent of the larger one. If nonzero bits are shifted out,
     // the last bit is set.
     let (by, shifted) = (big.2 - small.2, small.1);
     let (low, by) = match by {

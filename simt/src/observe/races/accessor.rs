@@ -107,9 +107,9 @@ impl Accessor<'_> {
 }
 
 impl Accessor<'_> {
-    /// Whether both accesses are stores of the same value by one instruction of one warp. The lanes
-    /// of the warp may store together or one after another; in the second case, memory holds the
-    /// value of the earlier store.
+    /// Returns whether both accesses are stores of the same value by one instruction of one warp.
+    /// The lanes of the warp may store together or one after another; in the second case, memory
+    /// holds the value of the earlier store.
     fn stores_the_same(&self, e: &Entry, entry: &Entry, target: Target) -> bool {
         let one = (e.block, e.warp(), e.pc()) == (entry.block, entry.warp(), entry.pc());
         let Some(access) = self.access.filter(|_| one) else { return false };

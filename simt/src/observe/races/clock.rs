@@ -54,8 +54,8 @@ pub(super) struct BlockClock {
 pub(super) struct WarpClock {
     /// The time of the last barrier of the whole warp.
     pub(super) base: u32,
-    /// After barriers with partial masks: the time up to which each lane is ordered after every
-    /// other lane.
+    /// The time up to which each lane is ordered after every other lane, if the warp has executed
+    /// barriers with partial masks.
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
     /// The lanes of the warp, and those that have exited.
     pub(super) lanes: u32,
@@ -174,7 +174,7 @@ impl Cluster {
         row.fold(1 << lane, |known, (l, &time)| known | u32::from(e.time <= time) << l)
     }
 
-    /// Applies a barrier at which all threads of a block meet.
+    /// Applies a barrier of all threads of a block.
     pub(super) fn block_barrier(&mut self, rank: usize) {
         let block = &mut self.blocks[rank];
         block.base = self.now;
@@ -189,7 +189,7 @@ impl Cluster {
         }
     }
 
-    /// Applies a barrier at which the lanes of a mask meet.
+    /// Applies a barrier of the lanes in a mask.
     pub(super) fn warp_barrier(&mut self, rank: usize, warp: usize, mask: u32) {
         let clock = &mut self.blocks[rank].warps[warp];
         for list in [&mut clock.refs, &mut clock.pending] {
@@ -266,8 +266,8 @@ impl Cluster {
         }
     }
 
-    /// Applies a barrier at which all blocks meet, to the block at `rank`. Each warp releases the
-    /// accesses that it was ordered after at its arrival.
+    /// Applies a barrier of all blocks of the cluster to the block at `rank`. Each warp releases
+    /// the accesses that it was ordered after at its arrival.
     pub(super) fn cluster_barrier(&mut self, rank: usize, lanes: &[u32]) {
         let met = &mut Arc::make_mut(&mut self.met)[rank];
         Arc::make_mut(&mut self.met_before)[rank] = *met;

@@ -18,7 +18,7 @@ impl Races {
     /// Returns the entry for the write of a copy that its thread must wait for. Until the wait, no
     /// access is ordered with this write.
     pub(super) fn unwaited(&mut self, at: &At<'_>, copy: &Copy) -> Entry {
-        // No mbarrier has this number.
+        // No log of an mbarrier has this number.
         let entry = self.entry(at, Strength::Async, Scope::Sys).by(u32::MAX - copy.lane);
         let place = self.place(&at.block);
         let warp = &mut self.clusters[place].blocks[at.block.rank as usize].warps[at.warp as usize];
@@ -51,7 +51,8 @@ impl Races {
             .collect();
         let now = self.entry(at, Strength::Weak, Scope::Sys);
         for one in over {
-            // An mbarrier that counts the copy publishes it from its arrival on.
+            // If an mbarrier counts the copy, the copy is published from the arrival at the
+            // mbarrier on.
             let mut own = now.by(1 << one.lane);
             if one.entry.lanes != u32::MAX - one.lane {
                 own.time = one.entry.time;
@@ -60,8 +61,8 @@ impl Races {
         }
     }
 
-    /// Handles an `mbarrier` that counts a lane's copies: a thread that finds the phase complete is
-    /// ordered after them. The lane itself may also wait for the group of its copies.
+    /// Handles an `mbarrier` that counts a lane's copies. A thread that finds the phase complete is
+    /// ordered after the copies. The lane itself may also wait for the group of its copies.
     pub(super) fn counted(&mut self, at: &At<'_>, lane: u32, mbarrier: u64) {
         self.changes += 1;
         let log = self.logs.make(self.key(at, Space::Shared, mbarrier));
@@ -115,7 +116,7 @@ impl Races {
         }
     }
 
-    /// Applies a proxy fence: all writes that these threads are ordered after are now visible to
+    /// Applies a proxy fence. All writes that these threads are ordered after are now visible to
     /// the engine.
     #[cold]
     pub(super) fn proxy_fenced(&mut self, at: &At<'_>) {

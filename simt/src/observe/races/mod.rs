@@ -1,4 +1,4 @@
-//! The race check: unordered accesses to the same address, at least one of which is a write.
+//! The race check, which finds unordered accesses to one address, at least one of them a write.
 //!
 //! The check uses the happens-before order, not the order of one run. This order comes from block
 //! barriers, warp barriers with their masks, cluster barriers, `mbarrier` phases, and release and
@@ -62,7 +62,7 @@ pub struct Races {
     /// Accesses to memory that `ld.global.nc` reads, if the kernel has such loads.
     readonly: Readonly,
     reads_only: bool,
-    /// Writes of threads that the copy engine does not see yet, if the kernel uses the engine.
+    /// Writes of threads that are not visible to the copy engine, if the kernel uses it.
     unfenced: Unfenced,
     engine: bool,
     /// Number of writes and synchronizations in the launch, from 1.
@@ -70,12 +70,12 @@ pub struct Races {
 }
 
 impl Races {
-    /// An observer without findings.
+    /// Creates an observer without findings.
     pub fn new() -> Races {
         Races::default()
     }
 
-    /// The findings, in the order of detection.
+    /// Returns the findings, in the order of detection.
     pub fn findings(&self) -> &[Finding] {
         self.reports.found.findings()
     }
@@ -232,8 +232,7 @@ impl Races {
         )
     }
 
-    /// If an access is a coalesced access of a whole warp, records it line by line and returns
-    /// `true`.
+    /// Records a coalesced access of a whole warp line by line. Returns `false` for other accesses.
     #[inline]
     fn lines(&mut self, at: &At<'_>, access: &Access<'_>, entry: Entry) -> bool {
         let bytes = u64::from(access.bytes());
@@ -286,7 +285,8 @@ impl Kind {
     const READ: Kind = Kind { reads: true, writes: false };
     const WRITE: Kind = Kind { reads: false, writes: true };
 
-    /// An atomic counts only as a write: every race of its read is also a race of its write.
+    /// Returns the kind of a lane's access. An atomic counts only as a write, because every race of
+    /// its read is also a race of its write.
     fn of(access: &Access<'_>, lane: u32) -> Kind {
         if access.wrote >> lane & 1 == 1 { Kind::WRITE } else { Kind::READ }
     }

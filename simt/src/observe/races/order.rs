@@ -44,8 +44,8 @@ impl Races {
         }
     }
 
-    /// Handles a barrier that opens. All participants are now ordered after the accesses that any
-    /// of them was ordered after.
+    /// Handles the completion of a barrier. All participants are now ordered after the accesses
+    /// that any of them was ordered after.
     pub(super) fn completed(&mut self, complete: &Complete<'_>) {
         self.changes += 1;
         let place = self.place(&complete.block);
@@ -186,8 +186,8 @@ impl Races {
     }
 }
 
-/// Returns the key of the log of a barrier that only some threads of a block use. The key is beyond
-/// all shared addresses.
+/// Returns the key of the log of a barrier that only some threads of a block use. The key is larger
+/// than all shared addresses.
 fn barrier_key(block: &Block, id: u32) -> (u64, u64) {
     (block.index + 1, 1 << 40 | u64::from(id))
 }

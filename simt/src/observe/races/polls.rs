@@ -1,4 +1,4 @@
-//! Polls that repeat without any change, which need no second check.
+//! Repeated polls of unchanged memory, which need no second check.
 
 use crate::observe::memory::lanes;
 use crate::observer::Access;

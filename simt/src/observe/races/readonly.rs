@@ -1,9 +1,8 @@
 //! Non-coherent reads: `ld.global.nc` of memory that the same launch writes.
 //!
-//! Such a load comes from `__ldg`, or from a compiler's use of `const` and `__restrict__`. Such a
-//! load is valid only for memory that is not written while the kernel runs. No barrier or fence
-//! makes the load valid, so a read and a write in the same launch are a fault, whichever comes
-//! first.
+//! Such a load comes from `__ldg`, or from a compiler's use of `const` and `__restrict__`. It is
+//! valid only for memory that is not written while the kernel runs. No barrier or fence makes it
+//! valid, so a read and a write in the same launch are a fault, whichever comes first.
 
 use super::Races;
 use super::shadow::LINE;

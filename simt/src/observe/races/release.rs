@@ -27,7 +27,8 @@ pub(super) struct Release {
     pub(super) base: u32,
     pub(super) warp_base: u32,
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
-    /// The blocks of the cluster, by rank, and the times at which their warps last met.
+    /// The blocks of the cluster, by rank, and the times at which their warps arrived at the last
+    /// cluster barrier.
     #[allow(clippy::type_complexity)] // Both parts are used together, in one place.
     pub(super) cluster: Option<(Vec<u32>, Arc<Vec<[u32; 32]>>)>,
     pub(super) refs: Vec<(u32, Ref)>,
@@ -121,8 +122,8 @@ struct Log {
     blocks: FxHashMap<u32, Releases>,
     /// Releases of threads in clusters of several blocks, by block and warp.
     met: FxHashMap<(u32, u32), Releases>,
-    /// Prefixes of other logs that the releasing threads had acquired: for the releases that reach
-    /// other blocks, and for all releases of each block.
+    /// Prefixes of other logs that the releasing threads had acquired. `wide` is for the releases
+    /// that reach other blocks, and `own` is for all releases of each block.
     wide: Beyond,
     own: FxHashMap<u32, Beyond>,
     /// For an `mbarrier`, the length of the log and the time at the end of each phase.

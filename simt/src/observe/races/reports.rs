@@ -54,12 +54,12 @@ impl Side {
     }
 }
 
-/// The reason why two accesses are unordered. The cure depends on the reason.
+/// The reason why two accesses are unordered. The remedy depends on the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Apart {
-    /// Nothing orders the accesses.
+    /// Nothing orders the two accesses.
     Unordered,
-    /// Nothing orders the accesses, and two blocks of the same cluster made them.
+    /// Nothing orders the two accesses, which two blocks of the same cluster made.
     Cluster,
     /// Nothing orders the accesses, and no order is needed, because one instruction of a warp
     /// stores the same value.
@@ -69,7 +69,7 @@ pub(super) enum Apart {
 }
 
 impl Reports {
-    /// Whether an instruction runs only after a decision about the result of an atomic.
+    /// Returns whether an instruction runs only if an atomic returned a certain value.
     pub(super) fn is_decided(&self, pc: u32) -> bool {
         let scene = self.scene.as_ref();
         scene.is_some_and(|s| s.kernel.decided().get(pc as usize).copied().unwrap_or(false))
@@ -225,7 +225,7 @@ fn starts(kernel: &Kernel, pc: u32) -> bool {
     matches!(op, Op::Mbar(mbar) if matches!(mbar.op, MbarOp::Init { .. }))
 }
 
-/// Returns the cure for an `mbarrier` that other threads may use before it is initialized.
+/// Returns the remedy for an `mbarrier` that other threads may use before it is initialized.
 fn starting(kernel: &Kernel) -> &'static str {
     let has = |is: fn(&Op) -> bool| kernel.insts.iter().any(|inst| is(&inst.op));
     let [arrives, waits] =
@@ -250,7 +250,7 @@ fn follows_warp_barrier(kernel: &Kernel, pc: u32) -> bool {
     kernel.insts[..pc as usize].iter().rev().find_map(barrier).unwrap_or(false)
 }
 
-/// Returns the cure for two unordered accesses, and its rank.
+/// Returns the remedy for two unordered accesses, and its rank.
 fn cure(a: &Side, b: &Side, apart: Apart, space: Space, kernel: &Kernel) -> (&'static str, u8) {
     let either = |s: Strength| a.strength == s || b.strength == s;
     match (a, b) {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// Words per line. A warp's coalesced access to a whole line is one entry.
+/// Words per line. A coalesced access by a warp to a whole line is stored as one entry.
 pub(super) const LINE: usize = 32;
 /// Lines per page.
 const PAGE: usize = 32;
@@ -16,7 +16,7 @@ pub(super) const KEPT: usize = 64;
 pub(super) enum Strength {
     /// An ordinary access.
     Weak,
-    /// `.volatile`.
+    /// A `.volatile` access.
     Volatile,
     /// An atomic operation, or a relaxed, acquiring or releasing access.
     Strong,
@@ -31,9 +31,12 @@ pub(super) struct Entry {
     pub(super) block: u32,
     /// The time on the clock of its cluster; 0 means no access.
     pub(super) time: u32,
-    /// Lanes; for a copy, the log of its `mbarrier`, or `u32::MAX` minus the lane that waits.
+    /// The lanes of the access. For a copy, this is the number of the log of its `mbarrier`; if the
+    /// copy has no `mbarrier`, it is `u32::MAX` minus the index of the lane that must wait for the
+    /// copy.
     pub(super) lanes: u32,
-    /// From the highest bit: instruction (19 bits), warp (5), bytes (4), strength (2), scope (2).
+    /// Packed fields, from the highest bit: instruction (19 bits), warp (5), bytes (4), strength
+    /// (2), scope (2).
     info: u32,
 }
 
@@ -54,7 +57,7 @@ impl Entry {
         Entry { lanes, ..self }
     }
 
-    /// Returns the same access by another instruction.
+    /// Returns the same access with another instruction.
     pub(super) fn at(self, pc: u32) -> Entry {
         Entry { info: self.info & 0x1fff | pc.min(0x7ffff) << 13, ..self }
     }
@@ -99,12 +102,12 @@ impl Entry {
     }
 }
 
-/// The accesses to a word: nearly always one writer and one reading warp.
+/// The accesses to a word. Most words have at most one writer and one reading warp.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     pub(super) write: Entry,
     read: Entry,
-    /// The number of a list of further entries, from 1; 0 if there is none.
+    /// The number of the word's list of further entries, counted from 1; 0 if there is none.
     pub(super) more: u32,
 }
 
@@ -163,9 +166,9 @@ impl Cell {
         }
     }
 
-    /// Records one lane's access. `known` tells whether the accessing thread is ordered after all
-    /// of an entry. `race` is called for each conflicting entry that the thread is not ordered
-    /// after.
+    /// Records one lane's access. `known` returns whether the accessing thread is ordered after all
+    /// lanes of an entry. `race` is called for each conflicting entry that the thread is not
+    /// ordered after.
     #[inline]
     pub(super) fn access(
         &mut self,
@@ -242,7 +245,8 @@ impl Cell {
         }
     }
 
-    /// Turns a copy's write into a write of its thread, which has waited for the copy.
+    /// Converts the write of a copy into a write of its thread, after the thread has waited for the
+    /// copy.
     pub(super) fn settle(&mut self, copy: &Entry, own: Entry, spill: &mut Spill) {
         let is = |e: &Entry| e.time != 0 && e.of(0) == copy.of(0);
         let settled = |e: &Entry| own.of(e.bytes());
@@ -255,7 +259,7 @@ impl Cell {
         }
     }
 
-    /// A write to some bytes of a word keeps the entries of the other bytes.
+    /// Records a write to some bytes of a word, and keeps the entries of the other bytes.
     #[cold]
     fn write_bytes(&mut self, entry: Entry, spill: &mut Spill) {
         let left = |e: Entry| {
@@ -283,7 +287,7 @@ impl Cell {
         std::iter::once(&self.write).filter(|e| e.time != 0).chain(more)
     }
 
-    /// The atomics that later ones observed.
+    /// Returns the atomics that later atomics observed.
     #[inline]
     pub(super) fn observed<'a>(&self, spill: &'a Spill) -> &'a [Entry] {
         self.more.checked_sub(1).map_or(&[], |i| &spill.lists[i as usize].observed)
@@ -307,7 +311,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Clears the shadow for a new block: all accesses of its predecessors are complete.
+    /// Clears the shadow for a new block, because all accesses of the previous blocks are complete.
     pub(super) fn reset(&mut self, bytes: u32) {
         self.cells.clear();
         self.cells.resize(bytes.div_ceil(4) as usize, Cell::default());
@@ -315,7 +319,7 @@ impl Shared {
     }
 }
 
-/// A whole line that one warp accessed in one instruction, lane by lane.
+/// A whole line that the lanes of one warp accessed in lane order, with one instruction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whole {
     pub(super) entry: Entry,
@@ -399,14 +403,14 @@ impl Global {
     }
 
     pub(super) fn cell(&mut self, word: u64) -> (&mut Cell, &mut Spill) {
-        self.line(word); // This call makes the page of the word the last one used.
+        self.line(word); // Sets `self.last` to the page of the word.
         let Global { pages, last, spill, .. } = self;
         let line = &mut pages[last.1].lines[word as usize / LINE % PAGE];
         (&mut line.cells()[word as usize % LINE], spill)
     }
 
-    /// Merges the accesses of other blocks, none of which is ordered with those seen so far.
-    /// Calls `race` for each pair with a write, with the address of its word.
+    /// Merges the accesses of other blocks, none of which is ordered with the accesses recorded so
+    /// far. For each pair that includes a write, calls `race` with the address of the word.
     pub(super) fn merge(
         &mut self,
         fork: Global,

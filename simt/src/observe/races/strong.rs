@@ -1,4 +1,4 @@
-//! Strong writes to a word, and the atomics that later ones observed.
+//! Strong writes to a word, and the atomics that later atomics observed.
 //!
 //! An atomic reads the value that the previous atomic left, so an access after the later atomic
 //! also comes after the earlier one, *in this run*. In another order of execution, the access may
@@ -13,11 +13,12 @@ use super::shadow::{Cell, Entry, KEPT, Spill, Strength};
 const OBSERVED: usize = 4;
 
 impl Cell {
-    /// Unordered strong accesses are not reported, so a strong access does not replace the earlier
-    /// accesses on record: weak accesses are kept for comparison with later strong ones, and
-    /// unordered accesses are kept for comparison with later weak ones. However, an atomic has
-    /// observed the previous atomic, and replaces it: an access after the atomic comes after
-    /// everything that it observed (PTX's causality order: observation, then program order).
+    /// Records a strong write. Unordered strong accesses are not reported, so a strong access does
+    /// not replace the earlier accesses on record. Weak accesses are kept for comparison with later
+    /// strong ones, and unordered accesses are kept for comparison with later weak ones. However,
+    /// an atomic observes the previous atomic, and replaces it, because an access after the new
+    /// atomic comes after everything that this atomic observed (PTX's causality order: observation,
+    /// then program order).
     #[cold]
     pub(super) fn write_strong(
         &mut self,
@@ -52,8 +53,8 @@ impl Cell {
     }
 }
 
-/// Records an atomic that a later one has observed, and drops those that the later one is ordered
-/// after.
+/// Records an atomic that a later atomic has observed, and drops the observed atomics that the
+/// later one is ordered after.
 fn observe(list: &mut Vec<Entry>, old: Entry, mut known: impl FnMut(&Entry) -> bool) {
     if let Some(e) = list.iter_mut().find(|e| e.same_but_lanes(&old)) {
         e.lanes |= old.lanes;

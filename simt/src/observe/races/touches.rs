@@ -1,4 +1,4 @@
-//! Lines of memory that `ld.global.nc` reads, or that are written.
+//! Lines of memory that `ld.global.nc` reads, and lines that are written.
 
 use rustc_hash::FxHashMap;
 
@@ -6,14 +6,14 @@ use super::reports::Side;
 use super::shadow::{LINE, Strength};
 use crate::inst::{Inst, Op};
 
-/// Lines of memory that `ld.global.nc` reads, or that are written. Empty if the kernel has no such
-/// loads.
+/// Lines of memory that `ld.global.nc` reads, and lines that are written. The map is empty if the
+/// kernel has no such loads.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Readonly {
     pub(super) lines: FxHashMap<u64, Vec<Touch>>,
 }
 
-/// Consecutive words of one line that lanes of a warp access.
+/// Consecutive words of one line that the lanes of a warp access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
     /// Whether the words are written rather than read.
@@ -62,7 +62,7 @@ impl Readonly {
     }
 }
 
-/// Returns whether a kernel has such loads, so that its accesses must be checked.
+/// Returns whether a kernel has `ld.global.nc` loads, so that its accesses must be checked.
 pub(super) fn reads(insts: &[Inst]) -> bool {
     insts.iter().any(|inst| is_read(&inst.op))
 }
