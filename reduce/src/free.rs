@@ -172,7 +172,7 @@ pub fn exact_sum_of_squares<T: ExactElement>(
 }
 
 /// Returns the square root of the exact sum of the squares of a slice's elements, rounded once, as
-/// [`Reducer::exact_norm`] does. Waits for it.
+/// [`Reducer::exact_norm`] does. Waits for the result.
 pub fn exact_norm<T: ExactElement>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,

@@ -141,7 +141,7 @@ impl<T: Element> Reducer<T> {
     /// graph.
     ///
     /// # Errors
-    /// The operation is not the sum, the maximum or the minimum; or one of the errors of
+    /// The operation is not the sum, the maximum or the minimum, or one of the errors of
     /// [`reduce_into`](Reducer::reduce_into) occurs.
     pub fn reduce_truth_into(
         &self,
@@ -204,8 +204,8 @@ impl<T: Element> Reducer<T> {
     }
 
     /// Returns the exact sum, rounded once. The result is bit-identical to that of
-    /// [`host::exact_sum`](crate::host::exact_sum), in any order of the elements. Waits for the
-    /// result.
+    /// [`host::exact_sum`](crate::host::exact_sum), and does not depend on the order of the
+    /// elements. Waits for the result.
     pub fn exact_sum(&self, slice: &impl DevicePtr<T>) -> Result<T::Output>
     where
         T: ExactElement,
@@ -420,7 +420,7 @@ impl<T: Element> Reducer<T> {
         Ok(pair)
     }
 
-    /// Fails if the stream could not be made to wait for other streams' work on the borrowed
+    /// Fails if cudarc could not make the stream wait for the work of other streams on the borrowed
     /// slices. cudarc stores such an error until it is read.
     pub(crate) fn ordered(&self) -> Result<()> {
         self.stream

@@ -1,4 +1,4 @@
-//! Columns on the CPU, where each column is copied, and reduced like a slice.
+//! Reductions of columns on the CPU. Each column is copied, and then reduced like a slice.
 
 use super::layout::Columns;
 use crate::{
@@ -22,10 +22,11 @@ pub fn reduce_columns<T: Element>(
     read_columns::<T, Itself>(slice, operation, columns)
 }
 
-/// Returns the result of an operation for each column, whose elements are read in the way `W`.
+/// Returns the result of an operation for each column of elements that are converted as `W`
+/// specifies.
 ///
 /// # Errors
-/// Those of [`reduce_columns`].
+/// The same errors as for [`reduce_columns`].
 #[doc(hidden)]
 pub fn read_columns<T: Element + Read<W>, W>(
     slice: &[T],

@@ -8,7 +8,7 @@ use cudarc::driver::result;
 use super::{Address, Function, Stream};
 use crate::error::{Result, doing};
 
-/// A launch over all elements of an input.
+/// The arguments of a launch over all elements of an input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'m> {
     pub(crate) grid: u32,
@@ -79,7 +79,7 @@ pub(crate) fn launch_pair(
     .map_err(doing("launching a dot product"))
 }
 
-/// A launch over rows; the counterpart of [`Call`].
+/// The arguments of a launch over rows; the counterpart of [`Call`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowsCall<'m> {
     pub(crate) grid: u32,
@@ -133,16 +133,16 @@ pub(crate) enum Param<'m> {
     U32(u32),
 }
 
-/// Launches a kernel of a form that has its own parameters. The caller passes the parameters of the
-/// form's entry point.
+/// Launches a kernel with other parameters. The caller passes the parameters of the kernel's entry
+/// point.
 pub(crate) fn launch_form<const N: usize>(
     function: Function,
     stream: Stream,
     [grid, threads]: [u32; 2],
     params: [Param<'_>; N],
 ) -> Result<()> {
-    // A parameter of 32 bits is in the first half of its word, because devices and hosts that CUDA
-    // supports are little-endian.
+    // A parameter of 32 bits is in the first half of its word, because all hosts and devices that
+    // CUDA supports are little-endian.
     let mut words = params.map(|param| match param {
         Param::Memory(address) => address.raw(),
         Param::Null => 0,

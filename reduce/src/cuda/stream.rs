@@ -58,8 +58,8 @@ impl Stream {
         }
     }
 
-    /// Creates a stream from a handle; the context is queried from the driver. A default stream
-    /// (null, `cudaStreamLegacy` or `cudaStreamPerThread`) belongs to the calling thread's current
+    /// Creates a stream from a handle; the driver reports the context. A default stream (null,
+    /// `cudaStreamLegacy` or `cudaStreamPerThread`) belongs to the calling thread's current
     /// context.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ impl Stream {
     }
 
     /// Returns whether the stream is being captured. Also returns true for the legacy default
-    /// stream while another stream is being captured, because the driver then gives no status.
+    /// stream while another stream is being captured, because the driver then reports no status.
     ///
     /// # Errors
     /// The driver does not know the stream.
@@ -198,7 +198,7 @@ impl Stream {
     }
 }
 
-/// Returns the primary context of a device, which is retained once in each process.
+/// Returns the primary context of a device. It is retained once in each process.
 fn primary(ordinal: i32) -> Result<CUcontext> {
     static KNOWN: [OnceLock<usize>; 64] = [const { OnceLock::new() }; 64];
     let opening = || doing("opening the device");
@@ -278,8 +278,8 @@ pub fn untracked(context: &CudaContext) {
 }
 
 /// Runs a function that may allocate or compile, even while this thread captures a stream. The
-/// function's result must outlive the capture, and no captured work may depend on when the result
-/// was made.
+/// function's result must outlive the capture, and captured work must not depend on the time at
+/// which the result was made.
 pub(crate) fn outside_of_captures<T>(make: impl FnOnce() -> T) -> T {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     // SAFETY: the call exchanges the mode of this thread, which is restored below. An error leaves

@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// Checks that with persistent warps, there are at most eight times as many blocks as can be
-    /// resident. Otherwise, each block adds a few rows, however many blocks can be resident.
+    /// resident, and that otherwise the grid does not depend on the number of resident blocks.
     #[test]
     fn the_number_of_persistent_blocks_is_bounded() {
         let begin = Begin { rows: false, sums: true, copied: true };
