@@ -33,8 +33,8 @@ pub(crate) struct Loaded {
 pub(crate) struct Known(RefCell<Vec<([usize; 3], Loaded)>>);
 
 impl Known {
-    /// Returns the function of a kernel for blocks of `threads` threads, and the size of its largest
-    /// grid. The stream's context must be current.
+    /// Returns the function of a kernel for blocks of `threads` threads, and the size of its
+    /// largest grid. The stream's context must be current.
     pub(crate) fn get(
         &self,
         queue: &Queue,

@@ -62,8 +62,8 @@ pub unsafe fn reduce<T: Element>(
 /// or a call to the driver failed.
 ///
 /// # Safety
-/// There must be `n` elements at `input` and room for one [`Element::Output`] at `output`, in memory that the
-/// stream's device can read and write, until the stream has passed this point.
+/// There must be `n` elements at `input` and room for one [`Element::Output`] at `output`, in
+/// memory that the stream's device can read and write, until the stream has passed this point.
 pub unsafe fn reduce_into<T: Element>(
     stream: Stream,
     operation: Operation,
@@ -82,8 +82,8 @@ pub unsafe fn reduce_into<T: Element>(
     of::<T>(stream)?.leave::<Itself>(operation, input, output)
 }
 
-/// Returns the result of an operation whose elements are combined in a type of twice the size. Waits
-/// for the result.
+/// Returns the result of an operation whose elements are combined in a type of twice the size.
+/// Waits for the result.
 ///
 /// # Errors
 /// The same errors as for [`reduce`].
@@ -105,14 +105,15 @@ pub unsafe fn reduce_wide<T: WideElement>(
     numbered::<T>(stream)?.wait::<Wide>(operation, input)
 }
 
-/// Writes the result of [`reduce_wide`] to another address. Does not wait, and can be captured into a
-/// graph.
+/// Writes the result of [`reduce_wide`] to another address. Does not wait, and can be captured into
+/// a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_into`].
 ///
 /// # Safety
-/// The requirements are those of [`reduce_into`]; `output` must have room for one [`WideElement::Wider`].
+/// The requirements are those of [`reduce_into`]; `output` must have room for one
+/// [`WideElement::Wider`].
 pub unsafe fn reduce_wide_into<T: WideElement>(
     stream: Stream,
     operation: Operation,
@@ -155,8 +156,8 @@ pub unsafe fn reduce_truth<T: Element>(
     numbered::<T>(stream)?.wait::<Truth>(operation, input)
 }
 
-/// Writes the result of [`reduce_truth`] to another address. Does not wait, and can be captured into
-/// a graph.
+/// Writes the result of [`reduce_truth`] to another address. Does not wait, and can be captured
+/// into a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_truth`] and [`reduce_into`].
@@ -292,8 +293,8 @@ pub unsafe fn exact_dot_accumulator<T: ExactElement>(
     numbered::<T>(stream)?.wait_dot_accumulator(a, b)
 }
 
-/// Writes the exact sum of each row, rounded once, to consecutive elements at another address. Does not wait, and can
-/// be captured into a graph.
+/// Writes the exact sum of each row, rounded once, to consecutive elements at another address. Does
+/// not wait, and can be captured into a graph.
 ///
 /// # Errors
 /// The same errors as for [`sum_rows_into`].
@@ -364,7 +365,8 @@ pub unsafe fn exact_dot_into<T: ExactElement>(
     of::<T>(stream)?.leave_dot(a, b, output)
 }
 
-/// Writes the sums of rows to consecutive elements at another address, as [`reduce_rows_into`] does.
+/// Writes the sums of rows to consecutive elements at another address, as [`reduce_rows_into`]
+/// does.
 ///
 /// # Errors
 /// The same errors as for [`reduce_rows_into`].

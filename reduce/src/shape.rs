@@ -8,8 +8,8 @@ pub const CHUNKS: u64 = 16384;
 /// a kernel can count.
 pub const LONGEST: u64 = CHUNKS << (28 + 4);
 
-/// The division of a slice into chunks. A vector is 16 bytes; a chunk is a run of consecutive vectors that
-/// one block adds.
+/// The division of a slice into chunks. A vector is 16 bytes; a chunk is a run of consecutive
+/// vectors that one block adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One chunk, which one block adds.

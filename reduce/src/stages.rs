@@ -2,8 +2,8 @@
 //! range of chunks on each GPU, and the second combines the sums of all chunks in the tree. Between
 //! the stages, the caller gathers the sums.
 //!
-//! If [`finish`] combines the [`partials`] of all shards, in order, the result is bit-identical to that of
-//! one launch over all elements:
+//! If [`finish`] combines the [`partials`] of all shards, in order, the result is bit-identical to
+//! that of one launch over all elements:
 //!
 //! ```
 //! use samebits::{Operation, host, shape, stages};
@@ -49,8 +49,8 @@ pub fn kernel<T: Element>(operation: Operation, stage: Stage) -> Kernel {
     Kernel::joined(stage.name(), of, |texts| texts.stages[stage as usize])
 }
 
-/// Computes the sums of a shard's chunks on the host. The shard must begin at the start of a chunk of the
-/// shape.
+/// Computes the sums of a shard's chunks on the host. The shard must begin at the start of a chunk
+/// of the shape.
 pub fn partials<T: Element>(shard: &[T], shape: Shape, operation: Operation) -> Vec<T::Output> {
     fn all<T: Element, R: Operate>(shard: &[T], shape: Shape) -> Vec<T::Output> {
         let chunk = shape.vectors() as usize * (16 / size_of::<T>());

@@ -69,16 +69,16 @@ impl<T: Element> Engine<T> {
 }
 
 impl<T: Element> Reducer<T> {
-    /// Writes the result of an operation for each column to consecutive elements of another slice on the
-    /// device. Each result is bit-identical to that of a slice with the elements of the column. Does not
-    /// wait, and can be captured into a graph.
+    /// Writes the result of an operation for each column to consecutive elements of another slice
+    /// on the device. Each result is bit-identical to that of a slice with the elements of the
+    /// column. Does not wait, and can be captured into a graph.
     ///
     /// [`Columns::of_axis`] returns the columns for any axis of a tensor. The result of a column
     /// without elements is that of an empty slice.
     ///
     /// # Errors
-    /// The operation is only for floats, the columns do not fit the slice or the result, or a call to
-    /// the driver failed.
+    /// The operation is only for floats, the columns do not fit the slice or the result, or a call
+    /// to the driver failed.
     pub fn reduce_columns_into(
         &self,
         operation: Operation,

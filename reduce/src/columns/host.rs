@@ -8,8 +8,8 @@ use crate::{
     threads::each,
 };
 
-/// Returns the result of an operation for each column. The results are bit-identical to those on the
-/// GPU, and to those of slices with the elements of the columns.
+/// Returns the result of an operation for each column. The results are bit-identical to those on
+/// the GPU, and to those of slices with the elements of the columns.
 ///
 /// # Errors
 /// The operation is only for floats, the columns have too many elements, or they extend beyond the

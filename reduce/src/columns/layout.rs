@@ -19,7 +19,8 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Returns the layout of the columns of a contiguous matrix of `rows` rows and `columns` columns.
+    /// Returns the layout of the columns of a contiguous matrix of `rows` rows and `columns`
+    /// columns.
     pub fn new(rows: u64, columns: u64) -> Columns {
         let apart = rows.saturating_mul(columns);
         Columns { batches: 1, rows, inner: columns, pitch: columns, apart }
@@ -36,8 +37,8 @@ impl Columns {
         Columns { batches: count, apart: elements, ..self }
     }
 
-    /// Returns the layout for a reduction along an axis of a contiguous tensor. The results have the
-    /// shape of the tensor without the axis.
+    /// Returns the layout for a reduction along an axis of a contiguous tensor. The results have
+    /// the shape of the tensor without the axis.
     ///
     /// # Errors
     /// The tensor has no such axis, or more elements than a `u64` can count.

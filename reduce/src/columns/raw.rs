@@ -9,8 +9,8 @@ use crate::{
     kept::of,
 };
 
-/// Writes the result of an operation for each column to consecutive elements at another address. Does
-/// not wait, and can be captured into a graph.
+/// Writes the result of an operation for each column to consecutive elements at another address.
+/// Does not wait, and can be captured into a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_into`](crate::raw::reduce_into), or the columns overlap or have

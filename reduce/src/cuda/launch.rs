@@ -20,8 +20,8 @@ pub(crate) struct Call<'m> {
     pub(crate) epoch: u32,
 }
 
-/// Launches a kernel on a stream whose context is current. `state` is zeroed memory with room for the
-/// kernel's messages, if it has any.
+/// Launches a kernel on a stream whose context is current. `state` is zeroed memory with room for
+/// the kernel's messages, if it has any.
 pub(crate) fn launch(
     function: Function,
     stream: Stream,
@@ -41,8 +41,8 @@ pub(crate) fn launch(
         (&raw mut epoch).cast(),
     ];
     let (function, stream) = (function.raw(), stream.raw());
-    // SAFETY: every entry point has these seven parameters, the addresses point to live memory, and there
-    // are `n` elements at `input`.
+    // SAFETY: every entry point has these seven parameters, the addresses point to live memory, and
+    // there are `n` elements at `input`.
     unsafe {
         result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
     }
@@ -115,8 +115,8 @@ pub(crate) fn launch_rows(
         (&raw mut state).cast(),
     ];
     let (function, stream) = (function.raw(), stream.raw());
-    // SAFETY: every entry point for rows has these nine parameters, the addresses point to live memory, and
-    // the caller has checked that the memory at `input` contains the rows.
+    // SAFETY: every entry point for rows has these nine parameters, the addresses point to live
+    // memory, and the caller has checked that the memory at `input` contains the rows.
     unsafe {
         result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
     }
@@ -151,7 +151,8 @@ pub(crate) fn launch_form<const N: usize>(
     });
     let mut params = words.each_mut().map(|word| std::ptr::from_mut(word).cast::<c_void>());
     let (function, stream) = (function.raw(), stream.raw());
-    // SAFETY: the caller passes the parameters of the entry point, and addresses point to live memory.
+    // SAFETY: the caller passes the parameters of the entry point, and addresses point to live
+    // memory.
     unsafe {
         result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
     }

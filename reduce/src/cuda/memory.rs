@@ -105,7 +105,8 @@ pub fn device_of(address: u64) -> Result<i32> {
     super::ready()?;
     let ordinal = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
     let mut device = 0i32;
-    // SAFETY: the driver writes this attribute as an `int`, and does not read the memory at the address.
+    // SAFETY: the driver writes this attribute as an `int`, and does not read the memory at the
+    // address.
     let found =
         unsafe { sys::cuPointerGetAttribute((&raw mut device).cast(), ordinal, address) }.result();
     match found {
@@ -132,8 +133,8 @@ impl State {
     pub(crate) fn new(queue: &Queue, bytes: usize) -> Result<State> {
         let allocating = || doing("allocating room for the messages between blocks");
         let context = queue.stream.context_id()?;
-        // SAFETY: this value owns the memory, and frees it. The memory is zeroed on the stream that uses it,
-        // so it is zero before any use.
+        // SAFETY: this value owns the memory, and frees it. The memory is zeroed on the stream that
+        // uses it, so it is zero before any use.
         unsafe {
             let address = match ordered(queue) {
                 Some(stream) => result::malloc_async(stream.raw(), bytes),
@@ -202,7 +203,8 @@ impl Drop for State {
         // During a capture, this call would become a node of the graph, and a graph must not free
         // memory that was allocated before the capture. The memory is therefore leaked.
         if !stream.is_capturing().unwrap_or(true) {
-            // SAFETY: `new` allocated the memory, and it is freed once, after all launches on its stream.
+            // SAFETY: `new` allocated the memory, and it is freed once, after all launches on its
+            // stream.
             let _ = unsafe { result::free_async(self.address, ordered.raw()) };
         }
     }
@@ -261,8 +263,8 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some(_bound) = self.stream.bind_if(self.context) {
-            // SAFETY: `new` allocated the memory, and it is freed once; before that, the driver waits for
-            // the device.
+            // SAFETY: `new` allocated the memory, and it is freed once; before that, the driver
+            // waits for the device.
             let _ = super::outside_of_captures(|| unsafe { result::free_sync(self.address) });
         }
     }
@@ -363,7 +365,8 @@ impl Drop for Answer {
             None if self.open.get() => return,
             _ => {}
         }
-        // SAFETY: `new` allocated the memory, and it is freed once, when nothing writes to it any more.
+        // SAFETY: `new` allocated the memory, and it is freed once, when nothing writes to it any
+        // more.
         let _ =
             super::outside_of_captures(|| unsafe { result::free_host(self.words.as_ptr().cast()) });
     }

@@ -165,7 +165,8 @@ impl Stream {
     /// Returns the id that the driver gave the context and never reuses.
     pub(crate) fn context_id(self) -> Result<u64> {
         let mut id = 0;
-        // SAFETY: the driver checks whether the context is live, and the pointer is valid for the result.
+        // SAFETY: the driver checks whether the context is live, and the pointer is valid for the
+        // result.
         unsafe { sys::cuCtxGetId(self.context, &mut id) }
             .result()
             .map_err(doing("reading the context's id"))?;
@@ -272,8 +273,8 @@ impl Queue {
 /// streams themselves.
 #[doc(hidden)]
 pub fn untracked(context: &CudaContext) {
-    // SAFETY: the tests call this before they allocate anything, and synchronize a stream before another
-    // stream uses its output.
+    // SAFETY: the tests call this before they allocate anything, and synchronize a stream before
+    // another stream uses its output.
     unsafe { context.disable_event_tracking() };
 }
 

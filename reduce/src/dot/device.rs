@@ -70,8 +70,9 @@ impl<T: Element> Reducer<T> {
         self.waiting_for_dot::<Itself>(a, b)
     }
 
-    /// Returns the dot product of elements that are converted to a type of twice the size before they
-    /// are multiplied: `f32` to `f64`, and `i32` and `u32` to 64-bit integers. Waits for the result.
+    /// Returns the dot product of elements that are converted to a type of twice the size before
+    /// they are multiplied: `f32` to `f64`, and `i32` and `u32` to 64-bit integers. Waits for the
+    /// result.
     ///
     /// # Errors
     /// The same errors as for [`dot`](Reducer::dot).
@@ -82,8 +83,8 @@ impl<T: Element> Reducer<T> {
         self.waiting_for_dot::<Wide>(a, b)
     }
 
-    /// Writes the dot product to the first element of a slice on the device. Does not wait, and can be
-    /// captured into a graph.
+    /// Writes the dot product to the first element of a slice on the device. Does not wait, and can
+    /// be captured into a graph.
     ///
     /// # Errors
     /// The same errors as for [`dot`](Reducer::dot), or the slice for the result is empty.
@@ -135,8 +136,8 @@ pub fn dot<T: Element>(
     of::<T>(stream)?.dot(a, b)
 }
 
-/// Returns the dot product of two slices in a type of twice the size, as [`Reducer::dot_wide`] does.
-/// Waits for the result.
+/// Returns the dot product of two slices in a type of twice the size, as [`Reducer::dot_wide`]
+/// does. Waits for the result.
 pub fn dot_wide<T: WideElement>(
     stream: &Arc<CudaStream>,
     a: &impl DevicePtr<T>,

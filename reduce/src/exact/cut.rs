@@ -29,8 +29,8 @@ impl Cut {
     pub(super) const PRODUCTS: Cut =
         Cut { threads: 512, resident: 2, longest: 1 << 7, shortest: 2 };
     pub(super) const WIDE: Cut = Cut { threads: 512, resident: 2, longest: 1 << 8, shortest: 4 };
-    /// A register can take 2^13 halves. A vector has 8 halves, and a thread has two registers, so each vector adds 4 to a
-    /// register.
+    /// A register can take 2^13 halves. A vector has 8 halves, and a thread has two registers, so
+    /// each vector adds 4 to a register.
     pub(super) const HALVES: Cut = Cut { threads: 256, resident: 4, longest: 1 << 10, shortest: 4 };
     /// A register can take 2^12 products of halves.
     pub(super) const PRODUCTS_OF_HALVES: Cut =
@@ -109,7 +109,8 @@ mod tests {
                     let most_vectors = chunks.div_ceil(resident.into()) * vectors;
                     let equal = all.div_ceil(resident.into()).max(vectors);
                     assert!(most_vectors <= equal + equal / 100, "{cut:?} {n} {resident}");
-                    // One element before the vectors, one after them, and the elements of the vectors.
+                    // One element before the vectors, one after them, and the elements of the
+                    // vectors.
                     let vectors = vectors.div_ceil(cut.threads.into());
                     let added = vectors * of_vector + 2 * of_one;
                     assert!(added <= most, "{cut:?} {n} {resident}: {added} of {most}");

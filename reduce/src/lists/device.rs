@@ -157,8 +157,8 @@ impl<T: Element> Reducer<T> {
     /// Waits for the results.
     ///
     /// # Errors
-    /// The operation is only for floats, there are no slices, one of them is in another context, or a
-    /// call to the driver failed.
+    /// The operation is only for floats, there are no slices, one of them is in another context, or
+    /// a call to the driver failed.
     pub fn reduce_list(
         &self,
         operation: Operation,
@@ -205,9 +205,9 @@ impl<T: Element> Reducer<T> {
         Ok((values, total))
     }
 
-    /// Writes the result of an operation for each ragged row to consecutive elements of another slice
-    /// on the device. Row r has elements `offsets[r]` to `offsets[r + 1]` - 1 of the slice. Waits until
-    /// the device has checked the offsets.
+    /// Writes the result of an operation for each ragged row to consecutive elements of another
+    /// slice on the device. Row r has elements `offsets[r]` to `offsets[r + 1]` - 1 of the slice.
+    /// Waits until the device has checked the offsets.
     ///
     /// # Errors
     /// The operation is only for floats, there are no offsets, the result has too little room, a

@@ -1,5 +1,5 @@
-//! The queue of chunks that a launch adds. A pure function fills it, so that the interpreter can use
-//! the same queue.
+//! The queue of chunks that a launch adds. A pure function fills it, so that the interpreter can
+//! use the same queue.
 
 use crate::{
     Kernel, Operation,

@@ -29,8 +29,8 @@ impl List {
     /// Copies the addresses and lengths of slices to the stream's device.
     ///
     /// # Errors
-    /// There are no slices, a slice has a null or misaligned address or too many elements, or a call to
-    /// the driver failed.
+    /// There are no slices, a slice has a null or misaligned address or too many elements, or a
+    /// call to the driver failed.
     pub fn new<T: Element>(stream: Stream, slices: &[(u64, u64)]) -> Result<List> {
         if slices.is_empty() {
             return Err(Error::NoSlices);

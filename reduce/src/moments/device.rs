@@ -107,8 +107,8 @@ impl<T: Element> Reducer<T> {
     }
 }
 
-/// Writes the mean and the variance of each row to two slices, as [`Reducer::moments_rows_into`] does.
-/// Does not wait.
+/// Writes the mean and the variance of each row to two slices, as [`Reducer::moments_rows_into`]
+/// does. Does not wait.
 pub fn moments_rows_into<T: Element>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,
@@ -121,8 +121,8 @@ pub fn moments_rows_into<T: Element>(
 }
 
 /// Writes the mean and the variance of each row at an address to consecutive elements at two other
-/// addresses, one of which may be null, as [`Reducer::moments_rows_into`] does. Does not wait, and can
-/// be captured into a graph.
+/// addresses, one of which may be null, as [`Reducer::moments_rows_into`] does. Does not wait, and
+/// can be captured into a graph.
 ///
 /// # Errors
 /// The elements are not floats, or one of the errors of

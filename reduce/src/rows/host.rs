@@ -16,8 +16,8 @@ pub fn sum_rows<T: Element>(slice: &[T], rows: Rows) -> Result<Vec<T::Output>> {
     reduce_rows(slice, Operation::Sum, rows)
 }
 
-/// Returns the result of an operation for each row of a slice. The results are bit-identical to those
-/// on the GPU.
+/// Returns the result of an operation for each row of a slice. The results are bit-identical to
+/// those on the GPU.
 ///
 /// # Errors
 /// The operation is only for floats, there are no rows, or the rows overlap, extend beyond the

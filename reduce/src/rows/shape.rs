@@ -69,8 +69,8 @@ pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
                 2048.. => 2,
                 _ => 1,
             };
-            // With idle lanes, or vectors that are read element by element, persistent warps are faster than one-shot
-            // warps.
+            // With idle lanes, or vectors that are read element by element, persistent warps are
+            // faster than one-shot warps.
             let full = whole && vectors.is_power_of_two();
             let persistent = warps >= 1 << 15 && vectors <= 64 && !full;
             let threads = if persistent || (2048..1 << 15).contains(&warps) { 256 } else { 64 };

@@ -58,8 +58,8 @@ impl<T: Element> Reducer<T> {
         self.two::<T::Output>(Sought::Extremes, slice)
     }
 
-    /// Writes the minimum and the maximum to the first elements of two slices on the device. Does not
-    /// wait, and can be captured into a graph.
+    /// Writes the minimum and the maximum to the first elements of two slices on the device. Does
+    /// not wait, and can be captured into a graph.
     ///
     /// # Errors
     /// The same errors as for [`reduce_into`](Reducer::reduce_into).
@@ -148,8 +148,8 @@ pub fn argmax<T: Element>(
     of::<T>(stream)?.find(Operation::Max, slice)
 }
 
-/// Writes the value and the index that [`Reducer::find`] returns to the first elements of two slices
-/// on the device. Does not wait.
+/// Writes the value and the index that [`Reducer::find`] returns to the first elements of two
+/// slices on the device. Does not wait.
 pub fn find_into<T: Element>(
     stream: &Arc<CudaStream>,
     operation: Operation,

@@ -1,5 +1,5 @@
-//! The launch for indices and extremes. A pure function computes the launch, so that the interpreter
-//! can use the same launch.
+//! The launch for indices and extremes. A pure function computes the launch, so that the
+//! interpreter can use the same launch.
 
 use crate::{
     Element, Kernel, Operation, Rows,

@@ -36,8 +36,8 @@ pub unsafe fn find_rows_into<T: Element>(
     unsafe { into::<T, u64>(stream, Sought::Index(operation), input, rows, [values, indices]) }
 }
 
-/// Writes the minimum and the maximum of each row to consecutive elements at two addresses. A single
-/// row may be empty. Does not wait, and can be captured into a graph.
+/// Writes the minimum and the maximum of each row to consecutive elements at two addresses. A
+/// single row may be empty. Does not wait, and can be captured into a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_rows_into`](crate::raw::reduce_rows_into).
