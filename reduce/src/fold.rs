@@ -109,7 +109,7 @@ pub(crate) fn warps<T: Read<W>, W, R: Operate>(chunk: &[T], threads: usize) -> V
     warps_of::<T::Value, R>(sums, width)
 }
 
-/// Combines the sums of threads, of which each thread has `width`. Returns the value of each warp.
+/// Combines the sums of threads, each of which has `width` sums. Returns the value of each warp.
 pub(crate) fn warps_of<A: Accumulator, R: Operate>(mut sums: Vec<A>, width: usize) -> Vec<A> {
     let mut values: Vec<_> = sums.chunks_mut(width).map(|sums| halve::<A, R>(sums)).collect();
     values.chunks_mut(32).map(|warp| halve::<A, R>(warp)).collect()

@@ -19,8 +19,9 @@ const ENTRY: &str = "KERNEL";
 /// The initial values of accumulators of eight and of four bytes in a template.
 const STARTS: [&str; 2] = ["6004496033622802772", "1398030676"];
 
-/// The constants that stand for a neutral element in a template: that of eight bytes, and those of
-/// its upper and lower half. An element of four bytes has the constant of the lower half.
+/// The constants that stand for a neutral element in a template: the constant of an element of
+/// eight bytes, its upper half, and its lower half. An element of four bytes has the constant of
+/// the lower half.
 const BLANKS: [&str; 3] = ["6004515824832105551", "1398035284", "1398033487"];
 
 /// Returns the kernel of an operation for a type. `modern` says that the device has at least

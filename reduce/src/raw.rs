@@ -132,9 +132,9 @@ pub unsafe fn reduce_wide_into<T: WideElement>(
     of::<T>(stream)?.leave::<Wide>(operation, input, output)
 }
 
-/// Returns the number of nonzero elements if the operation is the sum. If it is the maximum,
-/// returns whether any element is nonzero, and if it is the minimum, whether every element is
-/// nonzero, as 1 or 0. Waits for the result.
+/// Returns the sum, the maximum or the minimum of elements that are read as 1 if they are not zero,
+/// and otherwise as 0. The sum is the number of nonzero elements, the maximum is 1 if any element
+/// is nonzero, and the minimum is 1 if every element is nonzero. Waits for the result.
 ///
 /// # Errors
 /// The operation is not one of these three, or one of the errors of [`reduce`] occurs.

@@ -230,8 +230,8 @@ pub unsafe extern "C" fn samebits_sum_rows_into(
 }
 
 /// Writes the exact sum of the products of the `n` pairs of elements at `a` and at `b`, rounded
-/// once, to host memory at `result`, and waits for it. The type must be one of those of
-/// samebits_exact_sum.
+/// once, to host memory at `result`, and waits for it. The type must be SAMEBITS_F32, SAMEBITS_F64,
+/// SAMEBITS_F16 or SAMEBITS_BF16.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -267,8 +267,9 @@ pub unsafe extern "C" fn samebits_exact_dot_into(
 }
 
 /// Writes the square root of the exact sum of the squares of the `n` elements at `input`, rounded
-/// once, to host memory at `result`, and waits for it. The type must be one of those of
-/// samebits_exact_sum. The sum of the squares is the samebits_exact_dot of the array with itself.
+/// once, to host memory at `result`, and waits for it. The type must be SAMEBITS_F32, SAMEBITS_F64,
+/// SAMEBITS_F16 or SAMEBITS_BF16. The sum of the squares is the samebits_exact_dot of the array
+/// with itself.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.

@@ -11,8 +11,8 @@ enum : u32 { Digits = Double ? 68 : 12, Unit = Double ? 1075 : 150 };
 #endif
 enum : u32 { Each = (Digits + 31) / 32 }; // The number of digits in a lane when a warp holds all digits.
 enum : u32 { Raw = ~0u }; // The epoch that requests flags and digits instead of the rounded sum.
-// The flags tell that an element is NaN, infinity, -infinity, or anything but -0. Only a sum of 0 depends on `Other`,
-// so it may be unset if all elements are negative or -0 and the sum is not 0.
+// `Nan`, `Above`, `Below` and `Other` are set if an element is NaN, infinity, -infinity, or anything but -0. Only a sum
+// of 0 depends on `Other`, so it may be unset if all elements are negative or -0 and the sum is not 0.
 enum : u32 { Nan = 1, Above = 2, Below = 4, Other = 8 };
 // The words of the exchange have several copies, because additions to one address are slow. Each copy occupies whole
 // cache lines. A word counts blocks in the bits from `Counted` on.

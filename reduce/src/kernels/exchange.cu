@@ -22,8 +22,8 @@ __device__ u64 poll(const u64* slot)
     return bits;
 }
 
-// Consumes the messages of this thread, of `count` messages in all, in order. Several loads are in flight, because the
-// longest sums have 32 values per thread. After `patience` failed polls, stores the number of the missing chunk.
+// Consumes this thread's messages in order. There are `count` messages in total. Several loads are in flight, because
+// the longest sums have 32 values per thread. After `patience` failed polls, stores the number of the missing chunk.
 __device__ Acc consume(const u64* slots, u32 count, u32 threads, u32 epoch, u32 patience, u32* missing)
 {
     const int Flight = 8 / Halves;

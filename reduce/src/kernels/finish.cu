@@ -2,8 +2,8 @@
 // bytes.
 
 // Finds the index of a chunk's sum. If all ranks except the last ones have the same number of chunks, the rank of a
-// chunk is computed; `reciprocal` is 2^32 divided by that number, rounded up, which gives the exact rank for every
-// possible number of chunks. If the shards have unequal lengths, `reciprocal` is 0, and a table holds the index.
+// chunk is computed; `reciprocal` is 2^32 divided by this number of chunks, rounded up, which gives the exact rank for
+// every possible number of chunks. If the shards have unequal lengths, `reciprocal` is 0, and a table holds the index.
 struct Row {
     const u32* places;
     u32 reciprocal, gap;

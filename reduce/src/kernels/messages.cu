@@ -17,8 +17,8 @@ __device__ u64 poll(const u64* slot)
     return bits;
 }
 
-// Consumes the messages of this thread, of `count` messages in all, in order: polls each slot until it is filled, and
-// then empties the slot.
+// Consumes this thread's messages in order: polls each slot until it is filled, and then empties the slot. There are
+// `count` messages in total.
 __device__ Acc collect(u64* slots, u32 count, u32 threads)
 {
     Acc value = Op::none();

@@ -61,8 +61,8 @@ __device__ void put(Moments all, double first, u32 n, u64 less, Acc* means, Acc*
     if (variances) variances[row] = from_double(less < n ? variance : __dsub_rn(variance, variance));
 }
 
-// Returns the element that is subtracted from all elements, or 0 if that element is NaN or infinite: an infinity would
-// make all differences NaN.
+// Returns the row's first element, from which the differences are computed, or 0 if this element is NaN or infinite.
+// With an infinity, all differences would be NaN.
 __device__ double first_of(const In* row, u32 n)
 {
     const double first = n > 0 ? to_double(row[0]) : 0;

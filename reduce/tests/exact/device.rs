@@ -63,7 +63,7 @@ pub(crate) fn play<T: ExactElement + Bytes>(
     config.patience = Some(std::time::Duration::from_secs(600));
     let mut gpu = Gpu::with(config);
 
-    // The allocation has exactly the slice's size, so that reads beyond the slice's ends are found.
+    // The allocation has exactly the slice's size, so that reads outside the slice are found.
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.bytes()).collect();
     let memory = gpu.alloc(bytes.len() as u64 + way.shift * size).unwrap();
     gpu.write(memory + way.shift * size, &bytes).unwrap();
