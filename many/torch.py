@@ -14,7 +14,7 @@ dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
 world = dist.get_world_size()
 for n in map(int, sys.argv[1:]):
     share = -(-n // world)
-    # The copies are read in rotation; their total size exceeds that of every L2 cache.
+    # The copies are read in rotation. Their total size exceeds the size of every L2 cache.
     copies = max(1, min(64, (512 << 20) // (4 * share)))
     all = torch.randn(copies, share, device="cuda")
     for clock, count in (("caller", 40), ("queued", 50)):

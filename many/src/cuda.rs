@@ -30,7 +30,7 @@ pub(crate) fn bind(stream: &CudaStream) -> Result<()> {
     stream.context().bind_to_thread().map_err(doing("using the context"))
 }
 
-/// Returns the GPU's UUID; the rendezvous uses it to detect two ranks on the same GPU.
+/// Returns the GPU's UUID. With it, the rendezvous detects two ranks on the same GPU.
 pub fn name_of(stream: &CudaStream) -> Result<String> {
     let uuid = stream.context().uuid().map_err(doing("asking for the GPU's UUID"))?;
     let hex: String = uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
@@ -42,7 +42,8 @@ pub fn name_of(stream: &CudaStream) -> Result<String> {
 pub(crate) struct Loaded {
     function: CudaFunction,
     threads: u32,
-    /// The size of the largest grid: the number of blocks that can be resident at the same time.
+    /// The maximum number of blocks in a grid, which is the number of blocks that can be resident
+    /// at the same time.
     pub(crate) blocks: u32,
 }
 
@@ -66,12 +67,12 @@ pub(crate) fn load<T: Element>(
     Ok(Loaded { function, threads, blocks })
 }
 
-/// Launches a stage. Each argument occupies eight bytes; the kernel reads only as many of its low
-/// bytes as the parameter has.
+/// Launches a stage. Each argument occupies eight bytes, of which the kernel reads the low bytes
+/// that its parameter has.
 ///
 /// # Safety
-/// The arguments must match the kernel's parameters, and the addresses among them must point to memory that
-/// outlives the launch.
+/// The arguments must match the kernel's parameters, and the addresses among them must point to
+/// memory that outlives the launch.
 pub(crate) unsafe fn launch(
     stage: &Loaded,
     stream: &CudaStream,
@@ -87,8 +88,8 @@ pub(crate) unsafe fn launch(
         .map_err(doing("launching a stage"))
 }
 
-/// Zeroed device memory, in words of 8 bytes. The memory does not come from a pool, because a
-/// context's peer access does not extend to pool memory.
+/// Zeroed device memory, in words of 8 bytes. It is not allocated from a pool, because the peer
+/// access of a context does not extend to pool memory.
 #[derive(Debug)]
 pub(crate) struct Words {
     address: u64,
@@ -151,7 +152,8 @@ impl Words {
 
     /// Zeroes all words, in stream order.
     pub(crate) fn clear(&self) -> Result<()> {
-        // SAFETY: the memory has `count` words of 8 bytes, and is freed only after its stream is idle.
+        // SAFETY: the memory has `count` words of 8 bytes, and is freed only after its stream is
+        // idle.
         unsafe {
             result::memset_d8_async(
                 self.address,
@@ -163,8 +165,8 @@ impl Words {
         .map_err(doing("clearing messages between GPUs"))
     }
 
-    /// Copies `bytes` bytes from an address to this memory, at offset `behind`. The copy is ordered
-    /// by a stream, which may belong to another GPU.
+    /// Copies `bytes` bytes from an address to offset `behind` of this memory. The copy is queued
+    /// on a stream, which may belong to another GPU.
     ///
     /// # Safety
     /// The address must point to `bytes` readable bytes on the stream's device until the stream has
@@ -181,8 +183,8 @@ impl Words {
         }
         assert!(behind + bytes <= self.count * 8, "{behind} + {bytes} of {} words", self.count);
         bind(stream)?;
-        // SAFETY: the assertion has checked that the destination is within this memory; the caller guarantees
-        // the source.
+        // SAFETY: the assertion has checked that the destination is within this memory; the caller
+        // guarantees the source.
         unsafe {
             sys::cuMemcpyAsync(self.address + behind, from, bytes as usize, stream.cu_stream())
         }
@@ -195,13 +197,15 @@ impl Drop for Words {
     fn drop(&mut self) {
         if bind(&self.stream).is_ok() {
             let _ = self.stream.synchronize();
-            // SAFETY: `new` allocated the memory, it is freed once, and no work on its stream still uses it.
+            // SAFETY: `new` allocated the memory, it is freed once, and no work on its stream still
+            // uses it.
             let _ = unsafe { result::free_sync(self.address) };
         }
     }
 }
 
-/// Enables the writer's GPU to access the memory of the owner's GPU. Returns whether that GPU can access it.
+/// Enables the writer's GPU to access the memory of the owner's GPU. Returns whether this is
+/// possible.
 pub(crate) fn let_in(writer: &CudaStream, owner: &CudaStream) -> Result<bool> {
     bind(writer)?;
     let (ours, theirs) = (writer.context(), owner.context());
@@ -237,14 +241,14 @@ unsafe impl Sync for Pinned {}
 /// unused.
 const PINNED: usize = 4;
 
-/// The state of a call, which the host reads when it polls.
+/// The state of a call, as the host finds it when it polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
     /// There is no result yet.
     None,
     /// The bits of the result.
     Result(u64),
-    /// There is an error; the value is the number of the missing chunk, or of the rank whose stamp
+    /// The call failed. The value is the number of the missing chunk, or of the rank whose stamp
     /// differs.
     Wrong(u32),
 }
@@ -310,8 +314,8 @@ impl Pinned {
         bind(stream)?;
         let allocating = || doing("allocating pinned memory for a result");
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-        // SAFETY: this value owns the memory, which is page-aligned and zeroed before it is shared. Zero
-        // marks an empty word, because no epoch is zero.
+        // SAFETY: this value owns the memory, which is page-aligned and zeroed before it is shared.
+        // Zero marks an empty word, because no epoch is zero.
         unsafe {
             let words = result::malloc_host(PINNED * 8, flags).map_err(allocating())?;
             let words = NonNull::new(words.cast::<u64>()).ok_or(reduce::Error::Lost)?;
@@ -326,8 +330,8 @@ impl Pinned {
 
     fn word(&self, at: usize) -> u64 {
         assert!(at < PINNED);
-        // SAFETY: `at < PINNED`, so the address points to one of the words, which is aligned and accessed
-        // atomically by host and devices.
+        // SAFETY: `at < PINNED`, so the address points to one of the words, which is aligned and
+        // accessed atomically by host and devices.
         unsafe { AtomicU64::from_ptr(self.words.as_ptr().add(at)) }.load(Ordering::Acquire)
     }
 
@@ -338,8 +342,8 @@ impl Pinned {
 
     /// Stores the number that streams wait for.
     pub(crate) fn put(&self, value: u32) {
-        // SAFETY: the address points to the first half of the first word, which is aligned and accessed
-        // atomically.
+        // SAFETY: the address points to the first half of the first word, which is aligned and
+        // accessed atomically.
         unsafe { AtomicU32::from_ptr(self.words.as_ptr().cast()) }.store(value, Ordering::Release);
     }
 
@@ -347,8 +351,8 @@ impl Pinned {
     pub(crate) fn hold(&self, stream: &CudaStream, value: u32) -> Result<()> {
         bind(stream)?;
         let equal = sys::CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_EQ as u32;
-        // SAFETY: the address points to the first word, which is live until all streams that wait for it are
-        // idle.
+        // SAFETY: the address points to the first word, which is live until all streams that wait
+        // for it are idle.
         unsafe { sys::cuStreamWaitValue32_v2(stream.cu_stream(), self.address, value, equal) }
             .result()
             .map_err(doing("holding a stream back"))
@@ -359,12 +363,13 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         let _ = bind(&self.stream);
         let _ = self.stream.synchronize();
-        // SAFETY: `new` allocated the memory, it is freed once, and no kernel writes to it any more.
+        // SAFETY: `new` allocated the memory, it is freed once, and no kernel writes to it any
+        // more.
         let _ = unsafe { result::free_host(self.words.as_ptr().cast()) };
     }
 }
 
-/// Packs 32-bit numbers into words, two per word; the last word may hold only one number.
+/// Packs pairs of 32-bit numbers into words. The last word may hold only one number.
 pub(crate) fn pairs(numbers: &[u32]) -> Vec<u64> {
     let pair = |two: &[u32]| u64::from(two[0]) | u64::from(two.get(1).copied().unwrap_or(0)) << 32;
     numbers.chunks(2).map(pair).collect()

@@ -5,7 +5,7 @@ use cudarc::driver::DriverError;
 /// The result of a fallible function in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why there is no result.
+/// An error of this crate, because of which there is no result or the result is wrong.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -55,8 +55,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the exit code of a program that stops with this error: 1 for a wrong result, and 2
-    /// for no result.
+    /// Returns the exit code of a program that stops with this error: 1 if the result is wrong, and
+    /// 2 if there is no result.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Bits(_) => 1,
@@ -65,7 +65,7 @@ impl Error {
     }
 }
 
-/// Adds the name of the failed operation to a driver error.
+/// Returns a function that adds the name of the failed operation to a driver error.
 pub(crate) fn doing(doing: &'static str) -> impl FnOnce(DriverError) -> Error {
     move |source| Error::Driver { doing, source }
 }

@@ -1,8 +1,8 @@
-//! An exact sum over the ranks of a group: each rank leaves its sum as integers, and one all-reduce
-//! adds them. The bits of the result depend neither on the shards, nor on their order, nor on the
-//! number of ranks.
+//! Exact sums over the ranks of a group. Each rank computes its sum as integers, and an all-reduce
+//! adds the integers of all ranks. The bits of the result do not depend on the shards, on their
+//! order, or on the number of ranks.
 //!
-//! This file has `unsafe` code: NCCL and the kernels are given addresses.
+//! This file contains `unsafe` code: NCCL and the kernels are given addresses.
 #![expect(unsafe_code, reason = "NCCL and the kernels are given addresses")]
 
 use std::{sync::Arc, thread, time::Instant};
@@ -17,7 +17,7 @@ use crate::{
     nccl::{self, Comm, Kind},
 };
 
-/// A repeated exact sum of one element type, over ranks that each have a fixed number of elements.
+/// A repeated exact sum of one element type, in which each rank has a fixed number of elements.
 #[derive(Debug)]
 pub struct ExactPlan<'g, T> {
     group: &'g Group,
@@ -38,7 +38,7 @@ struct Seat {
 
 impl Group {
     /// Plans a repeated exact sum; `here` gives the number of elements on each rank in this
-    /// process. All ranks must create the same plans in the same order; if one rank requests a
+    /// process. All ranks must create the same plans in the same order. If one rank requests a
     /// different sum, all ranks get an error.
     pub fn plan_exact<T: Datum + ExactElement>(&self, here: &[u64]) -> Result<ExactPlan<'_, T>> {
         if here.len() != self.ranks.len() {
@@ -63,7 +63,8 @@ impl Group {
     }
 }
 
-/// Returns the sum of these lengths; an accumulator must be able to count that many elements.
+/// Returns the sum of these lengths, which must not exceed the number of elements that an
+/// accumulator can count.
 fn total(lengths: &[u64]) -> Result<u64> {
     let n = lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
     n.filter(|n| *n <= 1 << 62).ok_or_else(|| {
@@ -72,20 +73,22 @@ fn total(lengths: &[u64]) -> Result<u64> {
 }
 
 impl<T: Datum + ExactElement> ExactPlan<'_, T> {
-    /// Computes the exact sum over all ranks, given the slices of the ranks in this process. Waits for it.
+    /// Computes the exact sum over all ranks, given the slices of the ranks in this process. Waits
+    /// for the result.
     pub fn run(&mut self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         self.accumulate(slices).map(|sum| sum.round())
     }
 
-    /// Like [`run`](ExactPlan::run), but returns an accumulator that contains the elements of all ranks.
+    /// Like [`run`](ExactPlan::run), but returns an accumulator that contains the elements of all
+    /// ranks.
     pub fn accumulate(&mut self, slices: &[&dyn Slice<T>]) -> Result<ExactAccumulator<T::Output>> {
         self.fits(slices)?;
         self.group.alive()?;
         for (seat, slice) in self.seats.iter_mut().zip(slices) {
             let (input, n) = (slice.address(&seat.stream), slice.count() as u64);
             let output = seat.words.device_ptr_mut(&seat.stream).0;
-            // SAFETY: the slice has `n` elements on the stream's device, the words have room for the digits, and both
-            // live until the stream is waited for below.
+            // SAFETY: the slice has `n` elements on the stream's device, the words have room for
+            // the digits, and both live until the wait for the stream below.
             unsafe {
                 let stream = raw::Stream::of(seat.stream.cu_stream().cast())?;
                 raw::exact_words_into::<T>(stream, input, n, output)?;
@@ -124,14 +127,15 @@ impl<T: Datum + ExactElement> ExactPlan<'_, T> {
         nccl::grouped(&mut comms, Kind::Ready, timeout, &|| group.alive(), |comms| {
             for (seat, comm) in self.seats.iter().zip(comms) {
                 let at = seat.words.device_ptr(&seat.stream).0;
-                // SAFETY: there are as many words on the stream's device, which live until the stream is waited for.
+                // SAFETY: there are as many words on the stream's device, and they live until the
+                // wait for the stream.
                 unsafe { comm.add_words(at, seat.words.len() as u64) }?;
             }
             Ok(())
         })
     }
 
-    /// Waits for the streams, and meanwhile checks the other ranks.
+    /// Waits for the streams, and checks meanwhile that no other rank is lost.
     fn await_idle(&self) -> Result<()> {
         let timeout = self.group.options.timeout;
         let deadline = Instant::now() + timeout;

@@ -1,9 +1,9 @@
-//! A gate that holds back all GPUs in a process until all work is queued, so that the host causes
-//! no gaps.
+//! A gate that holds all GPUs of a process back until all work is queued, so that the host causes
+//! no gaps between kernels.
 //!
-//! All streams wait for the same word in pinned memory. The GPUs see the word change up to 9 µs apart.
-//! After the gate, the GPUs therefore first compute a sum that needs messages from all of them.
-//! After this sum, the GPUs start within about 1 µs of each other.
+//! All streams wait for the same word in pinned memory. The GPUs observe the change of the word up
+//! to 9 µs apart. After the gate, they therefore first compute a sum that needs messages from all
+//! GPUs. After this sum, the GPUs start within about 1 µs of each other.
 
 use std::{
     sync::{
@@ -73,8 +73,8 @@ impl Gate {
         });
         let queued = begun.and_then(|()| queue());
         let ended = all().try_for_each(|(stream, (_, end))| end.record(stream).map_err(timing()));
-        // The gate is opened on every path, because a stream that is still held back would hang the
-        // program.
+        // The gate is opened on every path, because the program would hang if a stream were still
+        // held back.
         self.word.open(closing);
         queued.and(ended)?;
         if self.word.broken.load(Ordering::Acquire) {
@@ -103,8 +103,8 @@ impl Word {
         self.opened.store(closing, Ordering::Release);
     }
 
-    /// Opens a gate that has been closed for more than two seconds. If the gate stayed closed, a library that
-    /// synchronizes while it queues work would hang.
+    /// Opens a gate that has been closed for more than two seconds. If the gate stayed closed, a
+    /// library that synchronizes while it queues work would hang.
     fn watch(&self) {
         let (mut seen, mut since) = (0, Instant::now());
         while !self.over.load(Ordering::Acquire) {

@@ -1,4 +1,5 @@
-//! Ranks that exchange data through NCCL. One of the ranks is in this process, or all of them are.
+//! Groups of ranks that exchange data through NCCL. Either one rank or all ranks of a group are in
+//! this process.
 
 use std::{
     cell::{Cell, RefCell},
@@ -34,7 +35,7 @@ impl Default for Options {
     }
 }
 
-/// The ranks of a sum, or the one rank that runs in this process.
+/// A group of ranks, of which one or all are in this process.
 #[derive(Debug)]
 pub struct Group {
     // This field is declared first, so that it is dropped before the control plane announces that

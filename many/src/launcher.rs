@@ -26,8 +26,8 @@ pub enum Launcher {
     Mpich,
 }
 
-/// The names of a launcher's variables: the rank, the number of ranks, and the rank on this
-/// machine.
+/// The names of the variables in which a launcher sets the rank, the number of ranks, and the rank
+/// on this machine.
 struct Variables {
     launcher: Launcher,
     rank: &'static str,
@@ -62,7 +62,7 @@ const VARIABLES: [Variables; 4] = [
     },
 ];
 
-/// The settings that a launcher gives.
+/// The settings of a launched rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
     /// The rank and the number of ranks.
@@ -77,7 +77,7 @@ pub struct Launched {
     pub port: u16,
 }
 
-/// The environment, or a test's replacement for it.
+/// A function that returns the value of an environment variable. Tests use a replacement.
 pub(crate) type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 
 impl Rank {
@@ -87,8 +87,8 @@ impl Rank {
     }
 }
 
-/// Returns the settings of the given launcher, read from the environment. If no launcher is given, reads the settings
-/// of any launcher, or returns `None` if there is none.
+/// Returns the settings of the given launcher, read from the environment. If no launcher is given,
+/// reads the settings of any launcher, or returns `None` if there is none.
 pub fn launched(
     env: &dyn Fn(&str) -> Option<String>,
     launcher: Option<Launcher>,
@@ -219,8 +219,8 @@ pub fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let wrong =
         |why: String| Error::Launcher(format!("rank 0's machine {host:?} has no address: {why}"));
     let mut all: Vec<SocketAddr> = found.map_err(|error| wrong(error.to_string()))?.collect();
-    // Even if a name has several addresses, all ranks choose the same one: rank 0 must listen where
-    // the others connect.
+    // If a name has several addresses, all ranks must choose the same one, because rank 0 listens
+    // only at this address.
     all.sort_by_key(|address| !address.is_ipv4());
     all.first().copied().ok_or_else(|| wrong("the name is empty".into()))
 }

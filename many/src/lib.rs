@@ -3,12 +3,12 @@
 //!
 //! [`reduce`] divides the global slice into chunks, as it does for one GPU. Each rank adds whole
 //! chunks ([`shard()`]), the ranks exchange the partial sums as raw bytes, and every rank combines
-//! all of them in the same order. The result therefore does not depend on which rank added which
-//! chunk.
+//! all partial sums in the same order. The result therefore does not depend on which rank added
+//! which chunk.
 //!
 //! [`Local`] uses all GPUs in one process, and exchanges partial sums inside the kernels, over the
 //! links between the GPUs. [`Group`] consists of ranks, in one process or in several, which
-//! exchange partial sums through NCCL; NCCL is loaded at run time. [`played`] simulates the ranks
+//! exchange partial sums through NCCL. NCCL is loaded at run time. [`played`] simulates the ranks
 //! with interpreters, and runs on any machine.
 
 pub mod control;

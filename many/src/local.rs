@@ -26,7 +26,7 @@ use crate::{
     small::Small,
 };
 
-/// The maximum number of GPUs in a process: each lane of a warp publishes to one GPU.
+/// The maximum number of GPUs in a process, because each lane of a warp publishes to one GPU.
 const MOST: usize = 32;
 
 /// The approximate number of polls per second in one thread, which converts a timeout to a number
@@ -38,13 +38,13 @@ const POLLS: f64 = 1.3e6;
 pub struct Local {
     seats: Vec<Seat>,
     timeout: Duration,
-    /// Whether two seats are on the same GPU; if so, all seats run one after another, and only the
+    /// Whether two seats are on the same GPU. If so, all seats run one after another, and only the
     /// last one polls.
     shared: bool,
     epoch: Cell<u32>,
 }
 
-/// One GPU: its message slots, its result, and the ticket of its blocks.
+/// The buffers of one GPU: its message slots, its result, and the ticket of its blocks.
 #[derive(Debug)]
 struct Seat {
     stream: Arc<CudaStream>,
@@ -63,8 +63,8 @@ pub struct LocalPlan<'l, T> {
     local: &'l Local,
     layout: Layout,
     stages: Vec<Loaded>,
-    /// Set for small sums, in which the first GPU adds the elements of all GPUs and no stages
-    /// run.
+    /// The buffers for a small sum, in which the first GPU adds the elements of all GPUs and no
+    /// stages run.
     small: Option<Sent>,
     element: PhantomData<T>,
 }
@@ -106,7 +106,8 @@ impl Local {
         self.seats.len() as u32
     }
 
-    /// Plans a repeated sum of `n` elements. [`shard`](crate::shard()) computes the shard of each GPU.
+    /// Plans a repeated sum of `n` elements. [`shard`](crate::shard()) computes the shard of each
+    /// GPU.
     pub fn plan<T: Element>(&self, n: u64, operation: Operation) -> Result<LocalPlan<'_, T>> {
         stages::check::<T>(operation)?;
         let layout = Layout::even::<T>(n, self.world())?;
@@ -123,7 +124,7 @@ impl Local {
         Ok(LocalPlan { local: self, layout, stages, small, element: PhantomData })
     }
 
-    /// Computes the sum of these slices, in order; each slice is on its own GPU. Waits for the
+    /// Computes the sum of these slices, in order. Each slice is on its own GPU. Waits for the
     /// result.
     pub fn sum<T: Datum>(&self, slices: &[&dyn Slice<T>]) -> Result<T::Output> {
         let n = slices.iter().map(|slice| slice.count() as u64).sum();
@@ -146,7 +147,7 @@ impl<T: Datum, S: DevicePtr<T>> Slice<T> for S {
     }
 
     fn address(&self, stream: &CudaStream) -> u64 {
-        // The guard is dropped immediately: the slice's own stream is this stream, so stream order
+        // The guard is dropped immediately. The slice's own stream is this stream, so stream order
         // is sufficient.
         self.device_ptr(stream).0
     }
@@ -207,8 +208,9 @@ impl<T: Datum> LocalPlan<'_, T> {
                 if waits { patience } else { 0 },
             ];
             let grid = (own.len() as u32).clamp(1, stage.blocks);
-            // SAFETY: the arguments match the kernel's parameters, the slices' lengths were checked, and all
-            // buffers live as long as `Local`, which waits for its streams before it frees them.
+            // SAFETY: the arguments match the kernel's parameters, the slices' lengths were
+            // checked, and all buffers live as long as `Local`, which waits for its streams before
+            // it frees them.
             unsafe { cuda::launch(stage, &seat.stream, grid, &mut arguments) }?;
         }
         Ok(epoch)
@@ -216,8 +218,8 @@ impl<T: Datum> LocalPlan<'_, T> {
 
     /// Waits until all GPUs have the result of an epoch, and returns that result.
     pub fn wait(&self, epoch: u32) -> Result<T::Output> {
-        // The host waits longer than the GPUs: their own timeout is a number of polls, so its
-        // duration depends on their clock rates.
+        // The host waits longer than the GPUs, because their timeout is a number of polls, whose
+        // duration depends on the clock rate.
         let deadline = Instant::now() + self.local.timeout * 3 + Duration::from_secs(1);
         let bytes = size_of::<T::Output>();
         let mut result = None;
@@ -265,8 +267,8 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(T::Output::from_bits64(result.unwrap_or_default()))
     }
 
-    /// Returns the GPUs that have a result: all of them, or the one that collected the messages or
-    /// elements.
+    /// Returns the GPUs that have a result. These are all GPUs, or the one that has collected the
+    /// messages or elements.
     fn has(&self) -> &[Seat] {
         let seats = &self.local.seats[..];
         match &self.small {
@@ -308,7 +310,7 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(())
     }
 
-    /// Queues a small sum: once the other streams have reached this call, the first GPU adds the
+    /// Queues a small sum. When the other streams have reached this call, the first GPU adds the
     /// elements of all GPUs. The other streams continue only after that addition.
     fn send(&self, small: &Sent, slices: &[&dyn Slice<T>], place: Where, epoch: u32) -> Result<()> {
         let (adds, others) = self.local.seats.split_at(1);
@@ -325,7 +327,7 @@ impl<T: Datum> LocalPlan<'_, T> {
         let sent = small.behind.iter().map(|behind| small.row.address() + behind);
         let own = slices[0].address(&adds.stream);
         let addresses: Vec<u64> = [own].into_iter().chain(sent.skip(1)).collect();
-        // SAFETY: each rank's elements are at its address once the streams have reached this point.
+        // SAFETY: each rank's elements are at its address when the streams have reached this point.
         unsafe { small.kernel.queue(&addresses, adds.results.address(place), 0, epoch) }?;
         adds.event.record(&adds.stream).map_err(ordering())?;
         others.iter().try_for_each(|other| other.stream.wait(&adds.event).map_err(ordering()))
@@ -364,8 +366,7 @@ impl Sent {
 }
 
 /// Enables peer access between all GPUs, which are identified by device number. Returns whether any
-/// two of these GPUs are
-/// the same.
+/// two of them are the same GPU.
 fn open(gpus: &[usize], mut let_in: impl FnMut(usize, usize) -> Result<bool>) -> Result<bool> {
     let mut shared = false;
     for (writer, ours) in gpus.iter().enumerate() {
@@ -397,7 +398,8 @@ fn wait_for(stream: &CudaStream) -> Result<()> {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        // A kernel may still write to another GPU's slots, so all kernels must end before any slot is freed.
+        // A kernel may still write to another GPU's slots, so all kernels must end before any slot
+        // is freed.
         for seat in &self.seats {
             let _ = cuda::bind(&seat.stream).and_then(|()| wait_for(&seat.stream));
             let _ = seat.slots.address();
@@ -422,7 +424,7 @@ mod tests {
         assert!(!open(&[0], |_, _| Ok(false)).unwrap());
     }
 
-    /// Checks that peer access in only one direction is an error.
+    /// Checks that peer access in only one direction is an error that names the GPU.
     #[test]
     fn a_gpu_without_peer_access_is_named() {
         let error = open(&[0, 1, 2], |writer, owner| Ok((writer, owner) != (2, 0))).unwrap_err();

@@ -1,4 +1,5 @@
-//! `many`: sums over several GPUs, or over interpreters that simulate them.
+//! The program `many`, which computes sums over several GPUs or over interpreters that simulate
+//! them.
 
 mod args;
 mod room;

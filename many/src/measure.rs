@@ -1,8 +1,8 @@
-//! Measures sums on all GPUs of a process, with GPU-gated and paired runs: in a round, all
+//! Measures sums on all GPUs of a process, with GPU-gated and paired runs. In each round, all
 //! competitors run in order and then in reverse order.
 //!
-//! GPU-gated runs leave every result on the GPUs, as an asynchronous sum on a single GPU does. The
-//! wall time until the host has the result is measured separately.
+//! In GPU-gated runs, every result stays on the GPUs, as in an asynchronous sum on a single GPU.
+//! The wall time until the host has the result is measured separately.
 
 use std::{cell::RefCell, sync::Arc, time::Instant};
 
@@ -35,14 +35,15 @@ pub struct Sample {
     pub micros: f64,
 }
 
-/// The number of consecutive calls for one `queued` time.
+/// The number of consecutive calls over which one `queued` time is averaged.
 const QUEUED: u32 = 50;
 
-/// The length of the sum with which the GPUs synchronize: the smallest length at which partial sums
-/// are exchanged.
+/// The length of the sum with which the GPUs synchronize. It is the smallest length at which
+/// partial sums are exchanged.
 const MEETING: u64 = 1 << 16;
 
-/// The number of bytes that are read before an input is read again. This number exceeds the size of every L2 cache.
+/// The number of bytes that are read before a copy of an input is read again, which exceeds the
+/// size of every L2 cache.
 const ROTATED: u64 = 512 << 20;
 
 /// The GPUs and their gate.
@@ -217,8 +218,8 @@ impl<'b> Sums<'b> {
                     Where::Device => bits(self.kernel.left(call)),
                 })),
             },
-            // This competitor is the same sum but returns its result to the host, so the difference
-            // is the cost of returning the result.
+            // This competitor is the same sum, but its result is written to host memory. The
+            // difference is the cost of this write.
             Competitor {
                 name: "told",
                 queue: Box::new(move |call, _| self.in_kernel(call, Where::Host)),
@@ -243,8 +244,8 @@ impl<'b> Sums<'b> {
             competitors.push(Competitor::without_bits("parts", move |call, _| {
                 self.with(call, |slices| plan.queue_local(slices).map(|()| 0))
             }));
-            // This is the usual method: each GPU adds its own elements, and an all-reduce adds the
-            // totals. Its bits differ.
+            // In the usual method, each GPU adds its own elements, and an all-reduce adds the
+            // totals. The bits of its result differ.
             competitors.push(Competitor::without_bits("totals", move |call, _| {
                 self.shares(call)?;
                 group.add_totals(&mut self.outputs.borrow_mut())?;
@@ -301,7 +302,8 @@ impl Rounds<'_> {
         }
     }
 
-    /// Runs every competitor three times, so that no time includes compiling, allocating or connecting.
+    /// Runs every competitor three times, so that no time includes compiling, allocating or
+    /// connecting.
     fn warm_up(&self, competitors: &[Competitor<'_>]) -> Result<()> {
         for competitor in competitors {
             for (call, place) in (0..).zip([Where::Host, Where::Device, Where::Host]) {
@@ -312,7 +314,8 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// Measures GPU-gated times: in each round, all competitors run in order and then in reverse order.
+    /// Measures GPU-gated times: in each round, all competitors run in order and then in reverse
+    /// order.
     fn gated(
         &mut self,
         competitors: &[Competitor<'_>],
@@ -388,8 +391,8 @@ type Wait<'c> = dyn Fn(u32, Where) -> Result<u32> + 'c;
 struct Competitor<'c> {
     name: &'static str,
     queue: Box<Queue<'c>>,
-    /// `None` if the bits are not compared, because the competitor adds on single GPUs, produces no
-    /// result, or is expected to give different bits.
+    /// Waits for the result. `None` if its bits are not compared, because the competitor adds on
+    /// single GPUs, has no result, or is expected to have different bits.
     wait: Option<Box<Wait<'c>>>,
 }
 

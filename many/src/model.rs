@@ -1,10 +1,10 @@
-//! Predicts times on more GPUs, with a *model* that is fitted to measurements on two.
+//! Predicts times on more than two GPUs, with a *model* that is fitted to measurements on two GPUs.
 //!
-//! T(p) = E[max of p local times] + α. For NCCL, the model adds a difference: NCCL's own model's
-//! time for p GPUs minus its time for two GPUs. The expectation is over the measured samples, so it
-//! includes the variation between GPUs. α is the time of a sum on two GPUs minus that expectation;
-//! it is the median over the lengths that are powers of two. Other lengths are held out, to test
-//! the model.
+//! T(p) = E[max of p local times] + α. For NCCL, the model adds the difference between the times
+//! that NCCL's own model predicts for p GPUs and for two GPUs. The expectation is over the measured
+//! samples, so it includes the variation between GPUs. α is the time of a sum on two GPUs minus
+//! this expectation, as the median over the lengths that are powers of two. The other lengths are
+//! held out to test the model.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const NCCL: [(u32, f64, f64); 5] =
     [(2, 7.2, 8.0), (4, 8.4, 10.4), (8, 10.8, 15.2), (64, 82.0, 45.0), (1024, 1246.0, 85.0)];
 
-/// The competitors whose GPUs wait for each other.
+/// The competitors in which the GPUs wait for each other.
 const EXCHANGING: [&str; 5] = ["kernel", "told", "gather", "reduce", "totals"];
 
 /// A GPU-gated run: its round, and the time on each GPU.
@@ -104,9 +104,9 @@ impl Times {
         self.caller.keys().filter(|(name, _)| name == competitor).map(|(_, n)| *n).collect()
     }
 
-    /// Returns the median time of a run, in microseconds. If each GPU has its own work, a run's time is the slower
-    /// GPU's time. If the GPUs exchange data, they finish together, and a GPU that started early
-    /// has waited for the others, so a run's time is the mean over the GPUs.
+    /// Returns the median time of a run, in microseconds. If each GPU has its own work, a run's
+    /// time is the slower GPU's time. If the GPUs exchange data, they finish together, and a GPU
+    /// that started early has waited for the others, so a run's time is the mean over the GPUs.
     pub fn median(&self, competitor: &str, n: u64) -> Option<f64> {
         median(self.runs(competitor, n)?.map(|(_, micros)| micros).collect())
     }
@@ -122,8 +122,8 @@ impl Times {
         Some(runs.iter().map(move |run| (run.round, of(run))))
     }
 
-    /// Returns the time of one competitor minus that of another within each round. Uses the mean of
-    /// the runs in both orders, so that linear drift within a round cancels.
+    /// Returns the difference between the times of two competitors within each round. Uses the mean
+    /// of the runs in both orders, so that linear drift within a round cancels.
     pub fn above(&self, competitor: &str, base: &str, n: u64) -> Option<Paired> {
         let mut sums: BTreeMap<u32, [(f64, f64); 2]> = BTreeMap::new();
         for (side, name) in [competitor, base].into_iter().enumerate() {
@@ -141,7 +141,7 @@ impl Times {
         Some(Paired { low, median: median(all)?, high })
     }
 
-    /// Returns the median over all lengths of one competitor's time minus another's.
+    /// Returns the difference between the times of two competitors, as the median over all lengths.
     pub fn above_at_all(&self, competitor: &str, base: &str) -> Option<f64> {
         let lengths = self.lengths(competitor).into_iter();
         median(lengths.filter_map(|n| Some(self.above(competitor, base, n)?.median)).collect())
@@ -159,8 +159,7 @@ impl Times {
         Some(all.iter().enumerate().map(|(i, time)| time * (below(i + 1) - below(i))).sum())
     }
 
-    /// Returns the smallest measured length such that two GPUs are faster than one at this length
-    /// and at all greater ones.
+    /// Returns the smallest measured length from which on two GPUs are faster than one GPU.
     pub fn pays_from(&self, competitor: &str) -> Option<u64> {
         let pays = |n: &u64| match (self.median(competitor, *n), self.median("one", *n)) {
             (Some(two), Some(one)) => two < one,
@@ -169,8 +168,8 @@ impl Times {
         self.lengths(competitor).into_iter().rev().take_while(pays).last()
     }
 
-    /// Returns the model's α in microseconds: the median, over the powers of two, of the amount by
-    /// which the time exceeds that of the slowest shard.
+    /// Returns the model's α in microseconds, which is the time minus the expected time of the
+    /// slowest shard, as the median over the powers of two.
     pub fn alpha(&self, competitor: &str) -> Option<f64> {
         let powers =
             self.lengths(competitor).into_iter().filter(|n| n.is_power_of_two() && parts(*n));
@@ -266,8 +265,8 @@ mod tests {
         assert_eq!(of(&[(4, 1.0, 0.9), (8, 1.0, 1.0)]), None);
     }
 
-    /// A GPU that warms up gets slower from round to round. Such a slowdown must not count as a difference between
-    /// two competitors.
+    /// Checks that a slowdown from round to round, as of a GPU that warms up, does not count as a
+    /// difference between two competitors.
     #[test]
     fn a_difference_is_that_of_each_round() {
         let line = |name: &str, round: u32, micros: u32| {

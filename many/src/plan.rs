@@ -1,5 +1,5 @@
-//! A sum over the ranks in a group, which consists of partial sums on each rank, an exchange
-//! through NCCL, and the same final stage on all ranks.
+//! Sums over the ranks in a group. Each rank computes partial sums, the ranks exchange them through
+//! NCCL, and all ranks run the same final stage.
 //!
 //! This file contains `unsafe` code: NCCL and the stages are given addresses.
 #![expect(unsafe_code, reason = "NCCL and the stages are given addresses")]
@@ -37,7 +37,8 @@ struct Seat {
     stages: Stages,
 }
 
-/// The kernels: two that add chunks, or one that adds the elements of a small sum.
+/// The kernels of a plan: two kernels that add chunks, or one that adds the elements of a small
+/// sum.
 #[derive(Debug)]
 enum Stages {
     Parts { partials: Loaded, finish: Loaded },
@@ -108,7 +109,7 @@ impl<T: Datum> Plan<'_, T> {
         Ok(call)
     }
 
-    /// Sends the elements of a chunk that begins on another rank to that rank.
+    /// Sends elements whose chunk begins on another rank to this other rank.
     fn move_elements(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         let size = size_of::<T>() as u64;
         for (seat, slice) in self.seats.iter().zip(slices) {
@@ -171,8 +172,8 @@ impl<T: Datum> Plan<'_, T> {
         let Stages::Parts { partials, .. } = &seat.stages else {
             let head = u64::from(seat.rank) * self.stride;
             seat.row.put(head, stamp)?;
-            // SAFETY: the slice has `count` elements, and the block has room for them, because the lengths
-            // were agreed on.
+            // SAFETY: the slice has `count` elements, and the block has room for them, because the
+            // lengths were agreed on.
             return unsafe {
                 seat.row.take(&seat.stream, head * 8 + 16, at, slice.count() as u64 * size)
             };
@@ -194,8 +195,8 @@ impl<T: Datum> Plan<'_, T> {
                 to.into(),
             ];
             let grid = parts.clamp(1, partials.blocks);
-            // SAFETY: the arguments match the kernel's parameters, `input` has `n` elements, and a block has
-            // room for the sums of the rank with the most chunks.
+            // SAFETY: the arguments match the kernel's parameters, `input` has `n` elements, and a
+            // block has room for the sums of the rank with the most chunks.
             unsafe { cuda::launch(partials, &seat.stream, grid, &mut arguments) }
         };
         let end = next.min(self.layout.n);
@@ -215,8 +216,8 @@ impl<T: Datum> Plan<'_, T> {
         self.grouped(Kind::Ready, |comms| {
             for (seat, comm) in self.seats.iter().zip(comms) {
                 let row = seat.row.address();
-                // SAFETY: the buffer has a block for each rank and is live until the plan is dropped, which
-                // waits for the stream.
+                // SAFETY: the buffer has a block for each rank and is live until the plan is
+                // dropped, which waits for the stream.
                 unsafe {
                     match self.reduce {
                         true => comm.all_reduce(row, each / 4 * u64::from(self.group.world), false),
@@ -240,8 +241,8 @@ impl<T: Datum> Plan<'_, T> {
             Stages::Elements(small) => {
                 let at = |rank| seat.row.address() + u64::from(rank) * self.stride * 8 + 16;
                 let addresses: Vec<u64> = (0..self.group.world).map(at).collect();
-                // SAFETY: the buffer has a block for each rank and is live until the plan is dropped, which
-                // waits for the stream.
+                // SAFETY: the buffer has a block for each rank and is live until the plan is
+                // dropped, which waits for the stream.
                 return unsafe { small.queue(&addresses, out, stamp, call) };
             }
         };
@@ -258,12 +259,13 @@ impl<T: Datum> Plan<'_, T> {
             stamp,
             call.into(),
         ];
-        // SAFETY: the arguments match the kernel's parameters, and all buffers live as long as the plan.
+        // SAFETY: the arguments match the kernel's parameters, and all buffers live as long as the
+        // plan.
         unsafe { cuda::launch(finish, &seat.stream, 1, &mut arguments) }
     }
 
-    /// Waits for the result of a call, and returns the result. While waiting, the function checks the other ranks; an
-    /// error also aborts NCCL's kernels.
+    /// Waits for the result of a call, and returns the result. Checks the other ranks during the
+    /// wait. After an error, aborts NCCL's kernels.
     pub fn wait(&self, call: u32) -> Result<T::Output> {
         let waited = self.await_idle(call);
         if waited.is_err() {
@@ -345,7 +347,7 @@ impl<T: Datum> Plan<'_, T> {
 
 impl Group {
     /// Plans a repeated sum; `here` gives the number of elements on each rank in this process. All
-    /// ranks must make the same plans in the same order; if one rank requests a different sum, all
+    /// ranks must make the same plans in the same order. If one rank requests a different sum, all
     /// ranks get an error.
     pub fn plan<T: Datum>(&self, operation: Operation, here: &[u64]) -> Result<Plan<'_, T>> {
         self.plan_by(operation, here, self.options.reduce.unwrap_or(self.hosts > 1))
@@ -371,8 +373,8 @@ impl Group {
         let moves = if layout.is_small() { Vec::new() } else { moves };
         let number = self.plans.get() + 1;
         self.plans.set(number);
-        // In a small sum, the elements are gathered, so each block has room for a stamp and the longest
-        // shard.
+        // In a small sum, the elements are gathered, so each block has room for a stamp and the
+        // longest shard.
         let most = lengths.iter().max().copied().unwrap_or(0) * size_of::<T>() as u64;
         let stride = match layout.is_small() {
             true => 2 + most.div_ceil(16) * 2,
@@ -428,7 +430,8 @@ impl Group {
         let mut comms = self.comms.borrow_mut();
         nccl::grouped(&mut comms, Kind::Ready, self.options.timeout, &|| self.alive(), |comms| {
             for ((_, stream), (comm, total)) in self.ranks.iter().zip(comms.iter().zip(totals)) {
-                // SAFETY: each slice has at least one element, and its stream is the communicator's.
+                // SAFETY: each slice has at least one element, and its stream is the
+                // communicator's.
                 unsafe { comm.all_reduce(total.device_ptr_mut(stream).0, 1, true) }?;
             }
             Ok(())

@@ -1,5 +1,5 @@
-//! Ranks that are interpreters: their stages run on a simulated GPU, and give the same bits as on a
-//! real GPU.
+//! Ranks that are interpreters. Their stages run on a simulated GPU, and compute the same bits as
+//! on a real GPU.
 
 use std::{ops::Range, time::Duration};
 
@@ -42,8 +42,8 @@ fn failed(error: impl std::fmt::Display) -> Error {
 /// The major compute capability of the PTX that is interpreted (Hopper).
 const MAJOR: i32 = 9;
 
-/// The number of resident blocks on the simulated GPU. This number is smaller than the number of chunks in a
-/// long slice, so that each block adds several chunks.
+/// The number of resident blocks on the simulated GPU. It is smaller than the number of chunks in a
+/// long slice, so that some blocks add several chunks.
 const RESIDENT: u32 = 100;
 
 /// A simulated GPU, and the number of threads in its blocks.
@@ -55,7 +55,7 @@ struct Played {
 impl Played {
     fn new() -> Played {
         let mut config = Config::default();
-        // These kernels are known to end, but on a busy machine a block may take a long time.
+        // These kernels end, but on a busy machine a block may take a long time.
         config.patience = Some(Duration::from_secs(120));
         Played { gpu: Gpu::with(config), threads: Stage::THREADS }
     }
@@ -92,7 +92,7 @@ impl Played {
     }
 }
 
-/// Computes the integers that a rank sends to the others in an exact sum.
+/// Computes the integers that a rank contributes to an exact sum.
 pub fn exact_words<T: Bytes + ExactElement>(shard: &[T]) -> Result<Vec<u64>> {
     let (n, size) = (shard.len() as u64, size_of::<T>() as u64);
     let (chunks, vectors) = T::CUT.chunks(n, size, RESIDENT);
@@ -115,8 +115,8 @@ pub fn exact_words<T: Bytes + ExactElement>(shard: &[T]) -> Result<Vec<u64>> {
     Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }
 
-/// Computes the block that a rank sends to the others: a stamp, followed by the sums of the rank's
-/// chunks or, in a small sum, by its elements.
+/// Computes the block that a rank sends to the other ranks: a stamp, followed by the sums of the
+/// rank's chunks or, in a small sum, by its elements.
 pub fn block<T: Bytes>(
     shard: &[T],
     layout: &Layout,
@@ -197,7 +197,7 @@ fn elements<T: Bytes>(
     let mut played = Played { threads: shape.threads(), ..Played::new() };
     let (mut table, mut firsts, mut first) = (Vec::new(), vec![0; 4], 0u32);
     for rank in ranks {
-        // Each rank has its own allocation, so that the interpreter finds reads beyond its end.
+        // Each rank has its own allocation, so that the interpreter finds reads past its end.
         let at = played.holding(rank)? + head as u64;
         table.extend(at.to_le_bytes());
         first += ((rank.len() - head) / size_of::<T>()) as u32;
@@ -267,9 +267,9 @@ pub fn one<T: Bytes>(elements: &[T], operation: Operation) -> Result<u64> {
     told.map_err(|what| Error::Played(format!("the interpreter: chunk {what} is missing")))
 }
 
-/// Interprets the GPUs of one host one after another; they exchange messages inside their kernels.
-/// Each GPU publishes to the slots of all GPUs, and only the last GPU polls, after all messages
-/// have been published. Returns the bits of the result, or the missing chunk.
+/// Interprets the GPUs of one host, which exchange messages inside their kernels, one after
+/// another. Each GPU publishes to the slots of all GPUs, and only the last GPU polls, after all
+/// messages have been published. Returns the bits of the result, or the missing chunk.
 pub fn exchange<T: Bytes>(
     shards: &[&[T]],
     shape: Shape,
@@ -315,9 +315,9 @@ mod tests {
     use super::*;
     use crate::{Data, Datum};
 
-    /// The order in which a thread combines its values affects the result only if the thread has at
-    /// least three values. A slice with enough chunks takes too long to interpret, so this test
-    /// makes the chunks short.
+    /// Checks the order in which a thread combines its values. It affects the result only if a
+    /// thread has at least three values, which takes many chunks. The chunks are short, because a
+    /// real slice with as many chunks would take too long to interpret.
     fn finished<T: Datum>(parts: u32, world: u32) {
         let layout = Layout::of_parts::<T>(parts, world);
         let elements = Data::of::<T>(0..layout.n);

@@ -1,5 +1,5 @@
-//! Estimates the memory and time that a sum needs in interpreters. A sum that does not fit into
-//! memory is rejected, and a sum that takes long is announced.
+//! Estimates the memory and the time that interpreters need for a sum. A sum that does not fit into
+//! memory is rejected, and a long sum is announced.
 
 use many::{Datum, Error, Result};
 
@@ -12,8 +12,8 @@ use crate::{
 /// and includes the comparison with one simulated GPU.
 const RATE: f64 = 4e6;
 
-/// The number of copies of the elements that exist: as values, as bytes, in an interpreter's
-/// memory, and for the comparison.
+/// The number of copies of the elements in memory: as values, as bytes, in an interpreter's memory,
+/// and for the comparison.
 const COPIES: u128 = 4;
 
 /// Rejects a sum in interpreters that does not fit into this machine's memory. Prints a note if the

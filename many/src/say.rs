@@ -16,11 +16,11 @@ pub(crate) fn say(line: &str) {
 /// Prints a message on standard error, wrapped at the width of the terminal or at 100 columns,
 /// whichever is smaller.
 pub(crate) fn note(text: &str) {
-    // If standard error is closed, there is no way to report that.
+    // If standard error is closed, the message cannot be printed.
     let _ = writeln!(io::stderr(), "{}", numbers::wrapped(text, columns()));
 }
 
-/// Prints an error in the command line, or the requested help.
+/// Prints an error about the command line, or the requested help.
 pub(crate) fn refused(error: &clap::Error) -> ExitCode {
     match error.use_stderr() {
         true => note(error.to_string().trim_end()),

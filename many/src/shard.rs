@@ -1,7 +1,7 @@
-//! Computes the layout of shards: a pure function of the lengths, so that all ranks compute the
-//! same layout.
+//! Computes the layout of shards. The layout is a pure function of the lengths, so all ranks
+//! compute the same one.
 //!
-//! The shape depends on the *global* length alone: it is the shape that a single GPU would use. A
+//! The shape depends only on the *global* length, and is the shape that a single GPU would use. A
 //! rank owns whole chunks, so the sum of a chunk does not depend on which rank adds the chunk. All
 //! ranks combine the sums of all chunks in the same order.
 
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// chunks of the global shape, except in a small sum, which has no chunks.
 ///
 /// ```
-/// // 256 chunks over three GPUs: 86, 86 and 84 of them.
+/// // Three GPUs get 86, 86 and 84 of the 256 chunks.
 /// let shards = [0, 1, 2].map(|rank| many::shard::<f32>(1 << 24, 3, rank).unwrap());
 /// assert_eq!(shards, [0..5636096, 5636096..11272192, 11272192..16777216]);
 /// ```
@@ -39,7 +39,7 @@ pub struct Layout {
     firsts: Vec<u32>,
 }
 
-/// Elements that one rank holds, but that another rank adds because it owns their chunk.
+/// Elements that one rank holds and another rank adds, because the other rank owns their chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The rank that holds the elements.
@@ -54,17 +54,17 @@ pub struct Move {
 /// same number of chunks, the places are computed; otherwise, they are looked up in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// 2^32 divided by each rank's number of chunks, rounded up, or 0 if there is a table.
+    /// 2^32 divided by the number of chunks of a rank, rounded up, or 0 if there is a table.
     pub share: u32,
-    /// The gap between the sums of two neighbouring ranks, as a number of sums.
+    /// The gap between the sums of two neighbouring ranks, in units of one sum.
     pub gap: u32,
     /// The place of each chunk's sum, or an empty list if the places are computed.
     pub table: Vec<u32>,
 }
 
 impl Layout {
-    /// Returns the layout in which all ranks have the same number of chunks, except that the last
-    /// ranks may have fewer.
+    /// Returns the layout in which all ranks have the same number of chunks, or fewer in the last
+    /// ranks.
     pub fn even<T: Element>(n: u64, world: u32) -> Result<Layout> {
         let mut layout = Layout::cut::<T>(n, world)?;
         let parts = n.div_ceil(layout.part.max(1)) as u32;
@@ -106,14 +106,15 @@ impl Layout {
         let lanes = 16 / size;
         let words = match shape {
             Shape::Chunks { vectors, .. } => vectors.into(),
-            // In a small sum the elements are gathered, so their distribution does not affect the result.
+            // In a small sum the elements are gathered, so their distribution does not affect the
+            // result.
             _ => n.div_ceil(lanes).div_ceil(world.max(1).into()).max(1),
         };
         Ok(Layout { n, shape, part: words * lanes, firsts: Vec::new() })
     }
 
-    /// Returns a layout with any number of chunks, of eight vectors each. This layout is for tests in which
-    /// a real slice would take too long to interpret.
+    /// Returns a layout with any number of chunks, of eight vectors each. This layout is for tests
+    /// in which a real slice would take too long to interpret.
     #[cfg(test)]
     pub(crate) fn of_parts<T: Element>(parts: u32, world: u32) -> Layout {
         let part = 8 * 16 / size_of::<T>() as u64;
@@ -242,7 +243,7 @@ mod tests {
         }
     }
 
-    /// The kernel's arithmetic and its table give the same places.
+    /// Checks that the kernel's arithmetic and the table give the same places.
     #[test]
     fn every_sum_has_one_place() {
         let check = |layout: &Layout, bytes: usize, computed: bool| {
@@ -286,7 +287,7 @@ mod tests {
 
     #[test]
     fn ragged_elements_go_to_the_owner_of_their_chunk() {
-        // There are 160 chunks of 6560 elements: rank 0 ends within the first chunk, and rank 1
+        // There are 160 chunks of 6560 elements. Rank 0 ends within the first chunk, and rank 1
         // within the second.
         let n = 1_048_589;
         let (layout, moves) = Layout::ragged::<f32>(&[10, 10_000, 0, n - 10_010]).unwrap();

@@ -1,5 +1,5 @@
-//! A small sum: one GPU reads the elements of all ranks in place, at a separate address for each
-//! rank, and adds them in the same order as the elements of a single slice.
+//! Small sums. One GPU reads the elements of each rank at a separate address, and adds all elements
+//! in the same order as those of a single slice.
 //!
 //! This file contains `unsafe` code: a kernel is given the addresses of all ranks' elements.
 #![expect(unsafe_code, reason = "a kernel is given the addresses of all ranks' elements")]
@@ -91,8 +91,8 @@ impl Small {
             stamp,
             epoch.into(),
         ];
-        // SAFETY: the arguments match the kernel's parameters, the caller guarantees the elements and
-        // `out`, and the other buffers live as long as this value.
+        // SAFETY: the arguments match the kernel's parameters, the caller guarantees the elements
+        // and `out`, and the other buffers live as long as this value.
         unsafe { cuda::launch(&self.stage, &self.stream, self.shape.chunks(), &mut arguments) }
     }
 }

@@ -1,5 +1,5 @@
-//! `many exact`: exact sums on all the GPUs of this machine. The sums for ten splits are checked to
-//! have the bits of the sum on one GPU; then one split is timed.
+//! The command `many exact`, which computes exact sums on all the GPUs of this machine. The sums
+//! for ten splits must have the same bits as the sum on one GPU; then one split is timed.
 
 use std::{sync::Arc, time::Instant};
 
@@ -16,7 +16,7 @@ use crate::{
     sum, timed,
 };
 
-/// The number of splits at each length.
+/// The number of splits for each length.
 const SPLITS: usize = 10;
 
 pub(crate) fn exact(asked: &Exact) -> Result<()> {
@@ -53,7 +53,7 @@ pub(crate) fn exact(asked: &Exact) -> Result<()> {
     Ok(())
 }
 
-/// Compares the sums for the splits of `n` elements, times the even split, and returns a row of the
+/// Compares the sums for all splits of `n` elements, times the even split, and returns a row of the
 /// table.
 fn of<T: Datum + ExactElement + DeviceRepr + ValidAsZeroBits>(
     group: &Group,

@@ -68,8 +68,8 @@ pub(crate) fn run(world: u32, port: Option<u16>) -> many::Result<()> {
     done
 }
 
-/// The lines that the ranks write to standard error. Each distinct line is printed once, because most ranks
-/// report the same error.
+/// The lines that the ranks write to standard error. Each distinct line is printed once, because
+/// most ranks report the same error.
 #[derive(Default)]
 struct Said(Mutex<HashSet<String>>);
 
@@ -81,14 +81,14 @@ impl Said {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
             let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if said.len() < Self::MOST && said.insert(line.clone()) {
-                // If standard error is closed, there is no way to report that.
+                // If standard error is closed, the line cannot be printed.
                 let _ = writeln!(io::stderr(), "{line}");
             }
         }
     }
 }
 
-/// Returns a port that is currently free.
+/// Returns a port that is free at the moment.
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

@@ -1,4 +1,5 @@
-//! `many sum`: a sum over ranks in one process or in several, on GPUs or interpreters.
+//! The command `many sum`, which computes a sum over ranks in one or more processes, on GPUs or
+//! interpreters.
 
 use std::{env, fs, ops::Range, sync::Arc, thread, time::Duration};
 
@@ -146,7 +147,7 @@ fn played_here<T: Datum>(asked: &Sum, world: u32) -> Result<()> {
     let moved: u64 = moves.iter().map(|m| m.elements.end - m.elements.start).sum();
     let mut shards: Vec<Vec<T>> = ranges(&lengths).into_iter().map(Data::of).collect();
     // Each sending rank removes the elements from the start of its shard, and the owner appends
-    // them to its own.
+    // them to its shard.
     for Move { from, to, elements } in &moves {
         let rest = shards[*from as usize].split_off((elements.end - elements.start) as usize);
         let sent = std::mem::replace(&mut shards[*from as usize], rest);

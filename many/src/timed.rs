@@ -1,4 +1,5 @@
-//! `many measure` and `many model`: tables of measured times and of the model's predictions.
+//! The commands `many measure` and `many model`, which print tables of measured times and of the
+//! model's predictions.
 
 use std::{fmt::Write as _, fs, path::Path, time::Instant};
 
@@ -105,7 +106,8 @@ fn cell(time: Option<f64>) -> String {
     time.map_or("–".to_owned(), |time| format!("{time:.*}", digits(time)))
 }
 
-/// Prints the medians of GPU-gated runs in microseconds, and differences between runs of the same round.
+/// Prints the median times of GPU-gated runs in microseconds, and the differences between runs of
+/// the same round.
 fn gated(times: &Times) {
     say("Two GPUs: medians of GPU-gated times, in µs. `one` is the sum on one GPU.\n\
          `share` is the time that the slower GPU takes for its shard alone. `cut` is the\n\
@@ -145,7 +147,8 @@ fn gated(times: &Times) {
     }
 }
 
-/// Prints the wall times of our sums, and those of torch's sums if the samples contain any.
+/// Prints the wall times of this program's sums and of torch's sums, if the samples contain the
+/// latter.
 fn callers(times: &Times) {
     let torch = times.called("torch");
     if torch.is_empty() {

@@ -1,5 +1,5 @@
-//! Tests ranks that are interpreters: for any number of ranks, the result is bit-identical to that
-//! of one launch.
+//! Tests ranks that are interpreters. For any number of ranks, the result must be bit-identical to
+//! that of one launch.
 
 use half::{bf16, f16};
 use many::{Data, Datum, Layout, played};
@@ -77,8 +77,8 @@ fn awkward_lengths() {
     }
 }
 
-/// Shows the reason for this crate: if each rank's total is added in rank order, the result has
-/// different bits.
+/// Checks that adding the ranks' totals in rank order gives different bits, which is the reason for
+/// this crate.
 #[test]
 fn totals_in_rank_order_have_other_bits() {
     let elements = Data::of::<f32>(0..1_572_941);
@@ -90,8 +90,8 @@ fn totals_in_rank_order_have_other_bits() {
     assert_ne!((total(0) + total(1) + total(2)).to_bits(), host::sum(&elements).to_bits());
 }
 
-/// For most lengths, the test detects sums that are combined in a different order; for some
-/// lengths, the rounding is the same by chance.
+/// Checks that sums that are combined in a different order have different bits at most lengths. At
+/// some lengths, the rounding is the same by chance.
 #[test]
 fn another_order_of_finishing_has_other_bits() {
     let mut other = [0; 3];
@@ -115,12 +115,12 @@ fn another_order_of_finishing_has_other_bits() {
         let sums: Vec<u8> = mutated[16..16 + 4 * count].rchunks(4).flatten().copied().collect();
         mutated[16..16 + 4 * count].copy_from_slice(&sums);
         other[1] += u32::from(finish(&[mutated, block(1)]) != right);
-        // On the host, the chunk sums are added one after the other.
+        // Adds the chunk sums one after another, on the host.
         let sums = stages::partials(&elements, layout.shape, Operation::Sum);
         assert_eq!(stages::finish::<f32>(&sums, Operation::Sum).to_bits(), right);
         other[2] += u32::from(sums.iter().sum::<f32>().to_bits() != right);
     }
-    // `other[0]` is not checked: swapping two whole ranks may leave the sum unchanged.
+    // `other[0]` is not checked, because swapping two whole ranks may not change the sum.
     assert!(other[1] >= 5 && other[2] >= 5, "{other:?} of 10");
 }
 
@@ -172,8 +172,8 @@ fn messages_between_gpus() {
     check::<f32>((1 << 20) + 13, 3, Operation::Sum, 3);
 }
 
-/// One GPU reads a small slice from all ranks, whose shards have any length, including zero and
-/// less than one vector.
+/// Checks that one GPU can read a small slice from all ranks, whose shards may have any length,
+/// including zero and less than one vector.
 #[test]
 fn elements_are_read_in_place() {
     fn check<T: Datum>(lengths: &[usize]) {
@@ -215,7 +215,8 @@ fn elements_are_read_in_place() {
     check::<f16>(&[90_001, 2, 8_301]);
 }
 
-/// A message that does not arrive ends the wait, and the error names the missing chunk.
+/// Checks that the wait for a message that does not arrive ends, and that the error names the
+/// missing chunk.
 #[test]
 fn a_gpu_that_does_not_publish_ends_the_wait() {
     let n = 100_003;

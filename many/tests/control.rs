@@ -1,5 +1,4 @@
-//! Tests the control plane on the loopback interface: rendezvous, agreement, strangers, garbage,
-//! and lost connections.
+//! Tests the control plane on the loopback interface, with strangers, garbage and lost connections.
 
 mod ranks;
 
@@ -16,10 +15,10 @@ use many::control::{
 };
 use ranks::{hello, join, meeting, says};
 
-/// Returns all ranks of a group, after their rendezvous.
+/// Returns the ranks of a group after their rendezvous.
 fn met(world: u32) -> Vec<Control> {
     let meeting = meeting("secret");
-    // Rank 0 is started last, so that the others have to wait for it.
+    // Rank 0 is started last, so that the other ranks have to wait for it.
     let ranks: Vec<_> = (0..world).rev().map(|rank| join(&meeting, hello(rank, world))).collect();
     let mut ranks: Vec<Control> =
         ranks.into_iter().map(|rank| rank.join().unwrap().unwrap()).collect();
@@ -102,7 +101,7 @@ fn a_rank_that_connects_twice_is_named() {
     }
 }
 
-/// The loopback interface has many addresses; rank 0 must listen on only one of them.
+/// Checks that rank 0 listens on only one of the many addresses of the loopback interface.
 #[cfg(target_os = "linux")]
 #[test]
 fn rank_0_listens_at_its_own_address_alone() {
@@ -168,7 +167,8 @@ fn a_rank_with_another_token_is_refused_and_the_others_go_on() {
     assert!(one.is_ok() && zero.join().unwrap().is_ok());
 }
 
-/// Strangers that send nothing, half a message, garbage, or too much do not delay the ranks.
+/// Checks that strangers that send nothing, half a message, garbage or too many bytes do not delay
+/// the ranks.
 #[test]
 fn strangers_delay_no_rank() {
     let meeting = meeting("secret");
@@ -223,8 +223,8 @@ fn another_service_on_the_port_is_an_error() {
     }
 }
 
-/// A program that listens on the port but sends contradictory numbers is not accepted as rank 0 of
-/// this sum.
+/// Checks that a program that listens on the port but sends contradictory numbers is not accepted
+/// as rank 0 of the sum.
 #[test]
 fn a_rank_0_with_contradictory_numbers_is_an_error() {
     let members = |ranks: &[u32]| ranks.iter().map(|rank| hello(*rank, 2)).collect::<Vec<_>>();
@@ -250,8 +250,8 @@ fn a_rank_0_with_contradictory_numbers_is_an_error() {
     }
 }
 
-/// If a connection closes without a goodbye, its rank counts as lost, and all others report it
-/// within a second.
+/// Checks that a rank whose connection closes without a goodbye counts as lost, and that all other
+/// ranks report it within a second.
 #[test]
 fn a_closed_connection_is_a_lost_rank() {
     let meeting = meeting("secret");
@@ -286,7 +286,7 @@ fn a_closed_connection_is_a_lost_rank() {
     assert!(zero.gather(vec![1]).is_err() && two.gather(vec![1]).is_err());
 }
 
-/// A rank that says goodbye does not count as lost, unless another rank waits for it.
+/// Checks that a rank that says goodbye does not count as lost, unless another rank waits for it.
 #[test]
 fn a_rank_that_left_is_named_when_another_waits_for_it() {
     let mut ranks = met(2);

@@ -1,13 +1,13 @@
-//! Tests exact sums over ranks that are interpreters: for any split, any number of ranks and any
-//! order, the result's bits and the accumulator equal those of one call on the host.
+//! Tests exact sums over ranks that are interpreters. For any split, any number of ranks and any
+//! order, the bits of the result and the accumulator must be those of one call on the host.
 
 use half::{bf16, f16};
 use many::{Datum, played};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use reduce::{Accumulator, ExactAccumulator, ExactElement, host};
 
-/// Elements of both signs and of very different sizes, for which floating-point sums depend on the order of the
-/// additions.
+/// Returns elements of both signs and of very different sizes, whose floating-point sum depends on
+/// the order of the additions.
 fn elements<T: Datum>(n: usize, rng: &mut StdRng) -> Vec<T> {
     (0..n).map(|_| T::drawn(rng.random())).collect()
 }
@@ -21,7 +21,7 @@ fn shards<'e, T>(elements: &'e [T], world: usize, rng: &mut StdRng) -> Vec<&'e [
     begins.zip(ends).map(|(begin, end)| &elements[begin..end]).collect()
 }
 
-/// The all-reduce: integers are added in any order.
+/// Adds the integers of all ranks in a random order, as an all-reduce may do.
 fn added(mut rows: Vec<Vec<u64>>, rng: &mut StdRng) -> Vec<u64> {
     rows.shuffle(rng);
     let add = |a: Vec<u64>, b: Vec<u64>| a.iter().zip(b).map(|(a, b)| a.wrapping_add(b)).collect();
@@ -60,7 +60,7 @@ fn check<T: Datum + ExactElement>(special: [T; 4]) {
         }
         holds(&[special[3]; 50], world, rng);
     }
-    // Several blocks on each rank.
+    // Each rank needs several blocks.
     holds(&elements::<T>(70_000, rng), 2, rng);
 }
 

@@ -1,5 +1,5 @@
-//! Tests randomly misbehaving peers: a rank must end in time, with a sum or an error, after any
-//! bytes from a peer. `MANY_FUZZ=600` makes each test run for ten minutes.
+//! Tests peers that misbehave at random. After any bytes from a peer, a rank must end in time, with
+//! a sum or an error. `MANY_FUZZ=600` makes each test run for ten minutes.
 
 mod ranks;
 
@@ -22,7 +22,7 @@ fn seconds() -> f64 {
     std::env::var("MANY_FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0)
 }
 
-/// Generates pseudo-random numbers, the same in every run.
+/// A generator of pseudo-random numbers, which are the same in every run.
 struct Draw(u64);
 
 impl Draw {
@@ -79,7 +79,7 @@ impl Draw {
     }
 }
 
-/// Makes both calls to the control plane, as a rank does after the rendezvous.
+/// Makes both calls to the control plane that a rank makes after the rendezvous.
 fn works(control: &Control) -> many::Result<()> {
     let lengths = control.agree("f32", "sum", 1)?;
     let world = control.members().len();
@@ -123,7 +123,8 @@ fn short(draw: &mut Draw) -> Meeting {
     Meeting { timeout: Duration::from_millis(400), ..meeting(&token) }
 }
 
-/// Lets rank 1 of three ranks misbehave. Returns the kind of misbehaviour, which the caller counts.
+/// Tests a rank 1 of three ranks that misbehaves. Returns the kind of misbehaviour, which the
+/// caller counts.
 fn a_false_rank(draw: &mut Draw) -> &'static str {
     let meeting = short(draw);
     let honest = [0, 2].map(|rank| ended(&meeting, hello(rank, 3)));
@@ -185,7 +186,7 @@ fn a_false_rank(draw: &mut Draw) -> &'static str {
     what
 }
 
-/// Lets rank 0 of two ranks misbehave.
+/// Tests a rank 0 of two ranks that misbehaves.
 fn a_false_rank_0(draw: &mut Draw) -> &'static str {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -252,7 +253,7 @@ fn a_misbehaving_rank_0() {
     again("a false rank 0", a_false_rank_0);
 }
 
-/// Rank 0 survives hellos with random changes.
+/// Checks that rank 0 withstands hellos with random changes.
 #[test]
 fn fuzzed_hellos() {
     let seconds = seconds();

@@ -57,8 +57,8 @@ fn join(library: &Path, timeout: Duration) -> many::Result<Vec<Comm>> {
     Comm::join(&nccl, &id, 2, &[(0, None), (1, None)], timeout, &|| Ok(()))
 }
 
-/// Returns the value of one of the fake's counters. A process loads a library only once, so the
-/// counter is that of the instance under test.
+/// Returns the value of one of the fake's counters. A process loads a library only once, so this is
+/// the counter of the instance under test.
 fn counted(library: &Path, what: &[u8]) -> i32 {
     // SAFETY: the fake has no initializers, and this function has no parameters.
     let library = unsafe { libloading::Library::new(library) }.unwrap();
@@ -71,8 +71,9 @@ fn aborted(library: &Path) -> i32 {
     counted(library, b"fakeAborted\0")
 }
 
-/// Collectives use a communicator that may block only if ranks connect when they join, as they do
-/// in all versions before 2.22. If ranks were not connected, the call could wait for a lost rank.
+/// Checks that collectives use a blocking communicator only if ranks connect when they join, as
+/// they do in all versions before 2.22. If ranks were not connected, a call could wait for a lost
+/// rank.
 #[test]
 fn collectives_block_only_if_ranks_are_connected() {
     for (name, version, split) in [("early", 21_800, 2), ("late", 22_200, 0)] {
@@ -120,8 +121,8 @@ fn an_asynchronous_error_is_reported() {
     );
 }
 
-/// If splitting off the second communicator fails, the result is an error. If NCCL returns no
-/// second communicator, the first communicator is used.
+/// Checks that a failure to split off the second communicator is an error, and that the first
+/// communicator is used if NCCL returns no second one.
 #[test]
 fn a_communicator_that_is_not_split() {
     let join = |library: &Path| {
@@ -138,7 +139,7 @@ fn a_communicator_that_is_not_split() {
     join(&library).unwrap().iter().for_each(|comm| comm.check().unwrap());
 }
 
-/// A wait for NCCL ends soon after a rank is lost, long before the timeout.
+/// Checks that a wait for NCCL ends soon after a rank is lost, long before the timeout.
 #[test]
 fn a_lost_rank_ends_the_wait() {
     let library = fake("gone", &["-DSTATE=7"]);

@@ -1,4 +1,4 @@
-//! Tests the program itself: real processes, killed ranks, and contradictory launchers.
+//! Tests the program itself, with real processes, killed ranks and contradictory launchers.
 #![cfg(unix)]
 
 use std::{
@@ -65,8 +65,8 @@ fn every_way_to_start_has_the_same_bits() {
     }
 }
 
-/// Starts two ranks on interpreters; rank 1 stops at `point`. Returns the launching process and the
-/// process id of rank 1.
+/// Starts two ranks on interpreters, of which rank 1 stops at `point`. Returns the launching
+/// process and the process id of rank 1.
 fn held(point: &str) -> (Child, u32) {
     let hold = format!("{point}:1");
     let arguments =
@@ -119,7 +119,7 @@ fn a_killed_rank_is_named_and_no_rank_hangs() {
     }
 }
 
-/// If the process that started the ranks is killed, the ranks end as well.
+/// Checks that the ranks end if the process that started them is killed.
 #[test]
 fn no_rank_is_left_behind() {
     let (mut all, pid) = held("before");
@@ -165,7 +165,8 @@ fn contradictory_launchers_are_errors() {
     );
 }
 
-/// An error that every rank would report is reported once, by the process that would have started them.
+/// Checks that an error that every rank would report is reported once, by the process that would
+/// have started the ranks.
 #[test]
 fn a_common_error_is_reported_once() {
     let error = says(&run(&[&PLAYED[..], &["--gpus", "3", "--lengths", "1,2"]].concat()));
@@ -175,7 +176,7 @@ fn a_common_error_is_reported_once() {
     );
 }
 
-/// If all ranks fail for the same reason, the reason is printed once.
+/// Checks that the reason is printed once if all ranks fail for the same reason.
 #[test]
 fn a_common_message_of_all_ranks_is_printed_once() {
     let arguments = ["--gpus", "20", "-n", "60k", "--timeout", "2", "--bind", "192.0.2.1"];
@@ -184,7 +185,7 @@ fn a_common_message_of_all_ranks_is_printed_once() {
     assert!(lines < 8, "{lines} messages: {error}");
 }
 
-/// A long run is announced before it begins; this test does not wait for its end.
+/// Checks that a long run is announced before it begins. The test does not wait for its end.
 #[test]
 fn a_long_run_is_announced() {
     let arguments = ["sum", "--device", "simt", "-n", "2^27", "--one-process"];
@@ -196,7 +197,7 @@ fn a_long_run_is_announced() {
     assert!(line.starts_with("note: interpreters need about 34 seconds and "), "{line}");
 }
 
-/// Lengths are written in the same notation as for the steps.
+/// Checks that lengths have the same notation as for the steps.
 #[test]
 fn a_length_is_a_sum_of_products() {
     let said = |n| text(&run(&[&PLAYED[..], &["--one-process", "-n", n]].concat()).stdout);
@@ -204,7 +205,7 @@ fn a_length_is_a_sum_of_products() {
     assert!(said("3*2^10+7").contains("3079 f32"));
 }
 
-/// The port is in use by another program, which sends nothing.
+/// Checks the error if the port is in use by another program, which sends nothing.
 #[test]
 fn a_port_in_use() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -218,7 +219,8 @@ fn a_port_in_use() {
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
-/// Two processes, started as torchrun would start them, find each other through their environment.
+/// Checks that two processes that are started in the same way as by torchrun find each other
+/// through their environment.
 #[test]
 fn ranks_of_a_launcher() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -232,7 +234,7 @@ fn ranks_of_a_launcher() {
             ("MASTER_PORT", &master),
             ("TORCHELASTIC_RUN_ID", "none"),
         ];
-        // With `--lengths`, no total is passed.
+        // If `--lengths` is passed, no total is passed.
         let total: &[&str] = if extra.contains(&"--lengths") { &[] } else { &["-n", "60k"] };
         let arguments = [&PLAYED[..], total, &["--timeout", "20"], extra].concat();
         let mut command = many(&arguments, &environment);

@@ -1,6 +1,7 @@
 //! Prints the bits of sums on the host at awkward sizes: `cargo run -p samebits --example bits`.
 //!
-//! The output must be the same on every machine; `.ci/foreign --run` compares other systems with this one.
+//! The output must be the same on every machine. `.ci/foreign --run` compares the output of other
+//! systems with that of this system.
 
 use half::{bf16, f16};
 use samebits::host;

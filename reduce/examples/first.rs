@@ -1,4 +1,4 @@
-//! Prints how long a program's first calls take, as a table: `cargo run --release -p samebits
+//! Prints a table of the times of a program's first calls: `cargo run --release -p samebits
 //! --example first`.
 //!
 //! The driver caches compiled kernels. Set `CUDA_CACHE_DISABLE=1` to measure without this cache.

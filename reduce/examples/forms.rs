@@ -1,14 +1,14 @@
-//! Writes launches of the forms that are not slices or rows (indices, extremes, dot products,
-//! columns, lists and ragged rows) to a folder, with their PTX and the bits of the host, for a script
-//! that launches them without this crate.
+//! Writes launches of the forms other than slices and rows (indices, extremes, dot products,
+//! columns, lists and ragged rows) to a folder, with their PTX and the bits of the host's results.
+//! A script then runs these launches without this crate.
 //!
 //! ```sh
 //! cargo run -p samebits --example forms -- FOLDER
 //! ```
 //!
-//! Each line of `cases.txt` has a name, the kernel, its grid (or `~` and the largest grid, if the
-//! blocks must be resident), its threads, the number of bytes of its state, `inputs;arguments`, and
-//! the bits of the results, if the host computed them.
+//! Each line of `cases.txt` has a name, the kernel, the number of blocks (or `~` and the largest
+//! number, if the blocks must be resident), the number of threads in a block, the number of bytes
+//! of the state, `inputs;arguments`, and the bits of the results if the host has computed them.
 
 use std::{error::Error, fmt::Write as _, fs, path::Path};
 
@@ -18,10 +18,11 @@ use samebits::{
     moments, select, shape,
 };
 
-/// The number of elements after which the elements of an input repeat.
+/// The number of elements after which an input repeats its elements.
 const PERIOD: u64 = 1_048_583;
 
-/// Inputs with more bytes are timed, and not compared with the host.
+/// The largest input, in bytes, whose results are compared with the host. Larger inputs are only
+/// timed.
 const COMPARED: u64 = 1 << 23;
 
 struct Cases<'f> {
@@ -237,7 +238,8 @@ fn variances<T: Drawn>(cases: &mut Cases<'_>, all: &[(u64, u64)]) -> Result<(), 
     Ok(())
 }
 
-/// The lengths of a list of slices, which are consecutive and aligned in one input.
+/// Adds a case for a list of slices with these lengths. The slices are consecutive and aligned in
+/// one input.
 fn list<T: Drawn>(
     cases: &mut Cases<'_>,
     name: &str,
@@ -274,7 +276,8 @@ fn list<T: Drawn>(
     cases.case(&format!("list/{}/{name}", T::NAME), kernel, launch, what, expected)
 }
 
-/// Ragged rows, whose launch has the prefix `ragged`: the script launches the queue after it.
+/// Adds a case for ragged rows. Its launch has the prefix `ragged`, after which the script launches
+/// the queue.
 fn ragged<T: Drawn>(
     cases: &mut Cases<'_>,
     name: &str,
@@ -352,8 +355,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     list::<f32>(&mut cases, "small", &[1, 0, 513, 33, 5_000, 20_001])?;
     list::<f32>(&mut cases, "mixed", &mixed)?;
     list::<bf16>(&mut cases, "mixed", &mixed)?;
-    // The tensors of the 16 layers of Llama 3.2 1B (hidden size 2048, intermediate size 8192, 8 heads
-    // of 64 for keys and values): 973 M elements, without the embedding.
+    // The tensors of the 16 layers of Llama 3.2 1B (hidden size 2048, intermediate size 8192, 8
+    // heads of 64 for keys and values): 973 M elements, without the embedding.
     let layer = [
         2048 * 2048,
         2048 * 512,

@@ -8,8 +8,8 @@ pub trait Accumulator: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'stati
     #[doc(hidden)]
     const ZERO: Self;
 
-    /// Returns the neutral value that `neutral` selects: a value that does not change the values
-    /// with which it is combined.
+    /// Returns the neutral value that `neutral` selects. Combining a value with it does not change
+    /// the value.
     #[doc(hidden)]
     fn none(neutral: Neutral) -> Self;
 
@@ -38,11 +38,11 @@ pub trait Accumulator: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'stati
     #[doc(hidden)]
     fn root(self) -> Self;
 
-    /// Returns the value divided by a number of elements, rounded once.
+    /// Returns the value divided by a number of elements. The quotient is rounded once.
     #[doc(hidden)]
     fn over(self, n: u64) -> Self;
 
-    /// Returns the value as a double, which is rounded if it is an integer.
+    /// Returns the value as a double. A 64-bit integer is rounded.
     #[doc(hidden)]
     fn to_double(self) -> f64;
 
@@ -198,9 +198,9 @@ floats! {
     f64, u64, 0x7fff_ffff_ffff_ffff, |all: f64, n: u64| all / n as f64;
 }
 
-/// Divides a float by an integer, and rounds once. The quotient of doubles is rounded to odd, so
-/// that rounding it again gives the nearest float (Boldo and Melquiond, 2008): if it is inexact, it
-/// is rounded towards zero, and its last bit is set.
+/// Divides a float by an integer, and rounds once. The quotient of doubles is rounded to odd, that
+/// is, an inexact quotient is rounded towards zero and its last bit is set. Rounding it again then
+/// gives the nearest float (Boldo and Melquiond, 2008).
 fn float_over(all: f32, n: u64) -> f32 {
     let (all, count) = (f64::from(all), n as f64);
     let nearest = all / count;
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!((-f64::NAN).canonical().to_bits(), 0x7fff_ffff_ffff_ffff);
     }
 
-    /// Checks that a quotient is the nearest float, by comparing the distances to its neighbours
+    /// Checks that a quotient is the nearest float. The distances to its neighbours are compared
     /// exactly.
     #[test]
     fn a_float_over_an_integer_is_rounded_once() {

@@ -37,17 +37,16 @@ pub struct Wide;
 #[derive(Clone, Copy, Debug)]
 pub struct Truth;
 
-/// The crate's data for a type whose elements can be converted as `W` specifies; the public traits
-/// do not expose these data.
+/// The crate's internal data for a type whose elements can be converted as `W` specifies.
 pub trait Read<W>: Sized + Sync {
     /// The type in which elements are combined.
     type Value: Accumulator;
 
-    /// The instructions of a device.
+    /// The device instructions that depend on the type.
     #[doc(hidden)]
     const TYPES: &'static Types;
 
-    /// The largest and the smallest value, which are infinite for floats.
+    /// The largest and the smallest value of the type. For floats, these are the infinities.
     #[doc(hidden)]
     const EXTREMES: [Self::Value; 2];
 

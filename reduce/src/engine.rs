@@ -1,5 +1,5 @@
 //! Reductions of elements at an address, for one type and one stream. The safe and the raw
-//! interface share this engine.
+//! interface share this code.
 
 use std::{
     cell::{Cell, OnceCell},
@@ -89,7 +89,7 @@ impl<T: Element> Engine<T> {
         Ok(())
     }
 
-    /// Fails if the stream is being captured, before a call can invalidate the capture.
+    /// Fails if the stream is being captured, so that no call invalidates the capture.
     pub(crate) fn refuse_capture(&self) -> Result<()> {
         if self.queue.stream.is_capturing()? { Err(Error::Capturing) } else { Ok(()) }
     }
@@ -107,8 +107,8 @@ impl<T: Element> Engine<T> {
         self.wait_for(|output, epoch| self.launch::<W>(operation, input, output, epoch))
     }
 
-    /// Waits for the result of a launch. The launch is given the address and the epoch of the
-    /// answer.
+    /// Waits for the result of a launch. The arguments of `launch` are the address and the epoch of
+    /// the answer.
     pub(crate) fn wait_for<A: Accumulator>(
         &self,
         launch: impl FnOnce(Address<'_>, u32) -> Result<()>,
@@ -117,7 +117,7 @@ impl<T: Element> Engine<T> {
         Ok(A::from_bits64(answer.wait(epoch, 0, size_of::<A>())?))
     }
 
-    /// Waits for the two results of a launch: the second begins two words after the first.
+    /// Waits for the two results of a launch. The second result begins two words after the first.
     pub(crate) fn wait_for_two<A: Accumulator, B: Accumulator>(
         &self,
         launch: impl FnOnce([Address<'_>; 2], u32) -> Result<()>,
@@ -129,7 +129,7 @@ impl<T: Element> Engine<T> {
         Ok((A::from_bits64(first), B::from_bits64(second)))
     }
 
-    /// Starts a launch for a host that waits for an answer with the next epoch.
+    /// Starts a launch whose answer has the next epoch. Returns the answer and this epoch.
     fn launched(
         &self,
         launch: impl FnOnce(Address<'_>, u32) -> Result<()>,
@@ -159,7 +159,7 @@ impl<T: Element> Engine<T> {
     }
 
     /// Queues a reduction, like [`leave`](Engine::leave), but the stream's context must be current.
-    /// With an `epoch` other than 0, the kernel writes the result for a host that polls.
+    /// If `epoch` is not 0, the kernel writes the result for a host that polls.
     pub(crate) fn launch<W>(
         &self,
         operation: Operation,
@@ -183,7 +183,7 @@ impl<T: Element> Engine<T> {
         if shape.values() == 0 {
             return run(None);
         }
-        // If there is an epoch, the caller has checked that the stream is not being captured.
+        // If `epoch` is not 0, the caller has checked that the stream is not being captured.
         if epoch == 0 && stream.is_capturing()? {
             let bytes = state_bytes::<<T as Read<W>>::Value>(u64::from(shape.values()));
             return cuda::with_captured_state(stream, bytes, run);
@@ -193,7 +193,8 @@ impl<T: Element> Engine<T> {
 
     fn state(&self) -> Result<&State> {
         get_or_try(&self.state, || {
-            // The memory has room for the largest values, because all conversions of an element share it.
+            // All conversions of the elements share the memory, so it has room for values of eight
+            // bytes.
             let bytes = state_bytes::<f64>(shape::CHUNKS);
             cuda::outside_of_captures(|| State::new(&self.queue, bytes))
         })
@@ -204,7 +205,7 @@ impl<T: Element> Engine<T> {
     }
 }
 
-/// Returns the number of bytes in the ticket and in the slots for `values` values.
+/// Returns the size in bytes of the ticket and of the slots for `values` values.
 pub(crate) fn state_bytes<A: Accumulator>(values: u64) -> usize {
     16 + values as usize * size_of::<A>() * 2
 }

@@ -70,7 +70,7 @@ pub enum Error {
         "no CUDA context is current in this thread, so the default stream has no device: call cudaSetDevice first, or pass a stream that you created"
     )]
     NoContext,
-    /// A stream was passed together with a context other than its own.
+    /// A stream was passed with a context that is not the stream's.
     #[error(
         "the stream does not belong to the context that was passed with it: pass the context in which the stream was created"
     )]
@@ -215,7 +215,7 @@ pub enum Error {
         row: u64,
         /// The index of the row's first element.
         begin: u64,
-        /// The index behind the row's last element.
+        /// The index after the row's last element.
         end: u64,
         /// The number of elements.
         len: u64,
@@ -270,12 +270,12 @@ pub enum Error {
         /// The operation.
         operation: &'static str,
     },
-    /// A slice without elements has no smallest and no largest element.
+    /// The slice has no elements, so there is no smallest or largest element.
     #[error(
         "there are no elements, so none of them is the smallest or the largest: pass at least one element"
     )]
     NoElements,
-    /// The operation cannot be divided among several GPUs.
+    /// The operation cannot be computed by several GPUs together.
     #[error(
         "{operation} of {elements} cannot be divided among several GPUs: reduce on one GPU, or divide a sum of f32, f64, f16, bf16, or integers of 32 or 64 bits"
     )]
@@ -285,7 +285,7 @@ pub enum Error {
         /// The type of the elements.
         elements: &'static str,
     },
-    /// Products of small integers have no kernels.
+    /// There are no kernels for products of integers of less than 32 bits.
     #[error(
         "dot products are of f32, f64, f16, bf16, and integers of 32 or 64 bits, but the elements are {elements}: convert them first"
     )]
@@ -308,9 +308,9 @@ pub enum Error {
         "an exact accumulator takes at most 2^62 elements, but an accumulator of {ours} elements was merged with one of {theirs}: round them separately"
     )]
     TooManyElements {
-        /// The number of elements in the accumulator that receives the other one's elements.
+        /// The number of elements in the accumulator into which the other one is merged.
         ours: u64,
-        /// The number of elements in the accumulator that is merged into it.
+        /// The number of elements in the accumulator that is merged.
         theirs: u64,
     },
     /// The bytes are not an exact accumulator of the requested type.
@@ -330,7 +330,7 @@ pub enum Error {
     NotWords {
         /// The type of the sum.
         name: &'static str,
-        /// The difference.
+        /// The mismatch, in words.
         what: String,
     },
     /// The stream is being captured, so there is no result to wait for.
@@ -355,7 +355,7 @@ pub(crate) fn same_length(first: usize, second: usize) -> Result<()> {
     if first == second { Ok(()) } else { Err(Error::Lengths { first, second }) }
 }
 
-/// Adds the name of the failed operation to a driver error.
+/// Returns a function that adds the name of the failed operation to a driver error.
 pub(crate) fn doing(doing: &'static str) -> impl FnOnce(DriverError) -> Error {
     move |source| match source.0 {
         CUresult::CUDA_ERROR_NOT_INITIALIZED if is_forked() => Error::Forked,

@@ -1,4 +1,4 @@
-//! The order of the operations on the CPU: the tree of ORDER.md, over values in memory.
+//! Reductions on the CPU, in the tree that ORDER.md defines.
 
 use std::ops::Range;
 
@@ -16,15 +16,17 @@ pub(crate) fn all<T: Read<W>, W, R: Operate>(slice: &[T]) -> T::Value {
     R::result(value::<T, W, R>(slice), slice.len() as u64).canonical()
 }
 
-/// Returns the result over elements, which may be none. Loops over rows and columns call this function, so that they are
-/// compiled once for a type, and not once for each operation.
+/// Returns the result of an operation over a slice, which may be empty. Loops over rows and columns
+/// call this function, so that they are compiled once for each type, and not once for each
+/// operation.
 pub(crate) fn result_of<T: Read<W>, W>(slice: &[T], operation: Operation) -> T::Value {
     operate!(operation, R => {
         if slice.is_empty() { empty::<T, W, R>() } else { all::<T, W, R>(slice) }
     })
 }
 
-/// Returns the value of a slice of a list, from which its result and that of the list are computed.
+/// Returns the value of a slice of a list. The result of the slice and the result of the list are
+/// computed from such values.
 pub(crate) fn value_of<T: Read<W>, W>(slice: &[T], operation: Operation) -> T::Value {
     operate!(operation, R => match slice.len() {
         0 => T::Value::none(R::DEVICE.neutral),
@@ -32,7 +34,8 @@ pub(crate) fn value_of<T: Read<W>, W>(slice: &[T], operation: Operation) -> T::V
     })
 }
 
-/// Returns the results of slices with these values and lengths, and the result of all together.
+/// Returns the results of slices with these values and lengths, and the result of all slices
+/// together.
 pub(crate) fn results_of<T: Read<W>, W>(
     values: &[T::Value],
     lengths: &[usize],
@@ -58,8 +61,9 @@ fn value<T: Read<W>, W, R: Operate>(slice: &[T]) -> T::Value {
     tree::<T::Value, R>(slice.len(), size_of::<T>(), of)
 }
 
-/// Returns the value of `n` elements of `size` bytes. `warps` returns the values of the warps that
-/// add a chunk, given by the range of its elements, with a number of threads.
+/// Returns the value of `n` elements of `size` bytes. The arguments of `warps` are the range of a
+/// chunk's elements and the number of threads in the block; it returns the values of the block's
+/// warps.
 pub(crate) fn tree<A: Accumulator, R: Operate>(
     n: usize,
     size: usize,
@@ -90,8 +94,8 @@ pub(crate) fn empty<T: Read<W>, W, R: Operate>() -> T::Value {
 }
 
 /// Returns the value of each warp in a chunk. Thread t adds vectors t, t + threads, …, with a
-/// separate sum for each element of a vector. Each round adds `threads` vectors to the sums of all
-/// threads.
+/// separate sum for each element of a vector. Each round adds one vector to the sums of each
+/// thread.
 pub(crate) fn warps<T: Read<W>, W, R: Operate>(chunk: &[T], threads: usize) -> Vec<T::Value> {
     let width = 16 / size_of::<T>();
     let mut sums = vec![T::Value::none(R::DEVICE.neutral); threads * width];
@@ -105,7 +109,7 @@ pub(crate) fn warps<T: Read<W>, W, R: Operate>(chunk: &[T], threads: usize) -> V
     warps_of::<T::Value, R>(sums, width)
 }
 
-/// Combines the sums of threads, `width` of each, to the value of each warp.
+/// Combines the sums of threads, each of which has `width` sums. Returns the value of each warp.
 pub(crate) fn warps_of<A: Accumulator, R: Operate>(mut sums: Vec<A>, width: usize) -> Vec<A> {
     let mut values: Vec<_> = sums.chunks_mut(width).map(|sums| halve::<A, R>(sums)).collect();
     values.chunks_mut(32).map(|warp| halve::<A, R>(warp)).collect()
@@ -140,7 +144,8 @@ pub(crate) fn few<A: Accumulator, R: Operate>(values: &[A]) -> A {
     halve::<A, R>(&mut rounds::<A, R>(values, 16 / size_of::<A>()))
 }
 
-/// Combines the values that blocks have published, in the order in which a warp or a block does so.
+/// Combines the values that blocks have published, in the order in which `threads` threads of the
+/// last block combine them.
 pub(crate) fn collect<A: Accumulator, R: Operate>(values: &[A], threads: usize) -> A {
     let mut sums = rounds::<A, R>(values, threads);
     let warps: Vec<_> = sums.chunks_mut(32).map(|warp| halve::<A, R>(warp)).collect();

@@ -83,18 +83,20 @@ pub fn sum<T: Element>(stream: &Arc<CudaStream>, slice: &impl DevicePtr<T>) -> R
     of::<T>(stream)?.sum(slice)
 }
 
-/// Returns the smallest element of a slice, ignoring NaNs, as [`Reducer::min`] does. Waits for the result.
+/// Returns the smallest element of a slice, ignoring NaNs, as [`Reducer::min`] does. Waits for the
+/// result.
 pub fn min<T: Element>(stream: &Arc<CudaStream>, slice: &impl DevicePtr<T>) -> Result<T::Output> {
     of::<T>(stream)?.min(slice)
 }
 
-/// Returns the largest element of a slice, ignoring NaNs, as [`Reducer::max`] does. Waits for the result.
+/// Returns the largest element of a slice, ignoring NaNs, as [`Reducer::max`] does. Waits for the
+/// result.
 pub fn max<T: Element>(stream: &Arc<CudaStream>, slice: &impl DevicePtr<T>) -> Result<T::Output> {
     of::<T>(stream)?.max(slice)
 }
 
-/// Writes the sum of a slice to the first element of another slice, as [`Reducer::sum_into`] does. Does not
-/// wait.
+/// Writes the sum of a slice to the first element of another slice, as [`Reducer::sum_into`] does.
+/// Does not wait.
 pub fn sum_into<T: Element>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,
@@ -103,8 +105,8 @@ pub fn sum_into<T: Element>(
     of::<T>(stream)?.sum_into(slice, result)
 }
 
-/// Writes the minimum of a slice to the first element of another slice, as [`Reducer::min_into`] does. Does
-/// not wait.
+/// Writes the minimum of a slice to the first element of another slice, as [`Reducer::min_into`]
+/// does. Does not wait.
 pub fn min_into<T: Element>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,
@@ -113,8 +115,8 @@ pub fn min_into<T: Element>(
     of::<T>(stream)?.min_into(slice, result)
 }
 
-/// Writes the maximum of a slice to the first element of another slice, as [`Reducer::max_into`] does. Does
-/// not wait.
+/// Writes the maximum of a slice to the first element of another slice, as [`Reducer::max_into`]
+/// does. Does not wait.
 pub fn max_into<T: Element>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,
@@ -172,7 +174,7 @@ pub fn exact_sum_of_squares<T: ExactElement>(
 }
 
 /// Returns the square root of the exact sum of the squares of a slice's elements, rounded once, as
-/// [`Reducer::exact_norm`] does. Waits for it.
+/// [`Reducer::exact_norm`] does. Waits for the result.
 pub fn exact_norm<T: ExactElement>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,
@@ -191,7 +193,8 @@ pub fn exact_sum_rows_into<T: ExactElement>(
     of::<T>(stream)?.exact_sum_rows_into(slice, rows, result)
 }
 
-/// Writes the sum of each row of a slice to another slice, as [`Reducer::sum_rows_into`] does. Does not wait.
+/// Writes the sum of each row of a slice to another slice, as [`Reducer::sum_rows_into`] does. Does
+/// not wait.
 pub fn sum_rows_into<T: Element>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,

@@ -1,5 +1,5 @@
 //! Sums, minima and maxima on all cores of the CPU. These functions use the same tree as the GPU,
-//! so the results are bit-identical.
+//! so the results are bit-identical to those of the GPU.
 //!
 //! ```
 //! let ones = vec![1.0f32; 1 << 20];
@@ -44,7 +44,7 @@ pub fn max<T: Element>(slice: &[T]) -> T::Output {
 /// Returns the result of an operation, bit-identical to the result on the GPU.
 ///
 /// # Panics
-/// The operation is only for floats, and the elements are integers.
+/// Panics if the operation is only for floats and the elements are integers.
 pub fn reduce<T: Element>(slice: &[T], operation: Operation) -> T::Output {
     assert_floats::<T>(operation);
     operate!(operation, R => all::<T, Itself, R>(slice))
@@ -61,7 +61,7 @@ pub fn reduce<T: Element>(slice: &[T], operation: Operation) -> T::Output {
 /// ```
 ///
 /// # Panics
-/// The operation is only for floats, and the elements are integers.
+/// Panics if the operation is only for floats and the elements are integers.
 pub fn reduce_wide<T: WideElement>(slice: &[T], operation: Operation) -> T::Wider {
     assert_floats::<T>(operation);
     operate!(operation, R => all::<T, Wide, R>(slice))

@@ -10,7 +10,7 @@ use crate::{
     types::Types,
 };
 
-/// A placeholder, and its instructions.
+/// The name of a placeholder, and its instructions.
 type Place = (&'static str, String);
 
 /// The name of the entry point in a template.
@@ -19,12 +19,14 @@ const ENTRY: &str = "KERNEL";
 /// The initial values of accumulators of eight and of four bytes in a template.
 const STARTS: [&str; 2] = ["6004496033622802772", "1398030676"];
 
-/// The constants that stand for a neutral element in a template: an element of eight bytes, its
-/// upper half, and its lower half. An element of four bytes has the constant of the lower half.
+/// The constants that stand for a neutral element in a template: the constant of an element of
+/// eight bytes, its upper half, and its lower half. An element of four bytes has the constant of
+/// the lower half.
 const BLANKS: [&str; 3] = ["6004515824832105551", "1398035284", "1398033487"];
 
-/// Returns the kernel of an operation for a type. If `modern`, the device has at least compute
-/// capability 8. If `pairs` is given, the template combines pairs of halves of that PTX type.
+/// Returns the kernel of an operation for a type. `modern` says that the device has at least
+/// compute capability 8. If `pairs` is given, the template combines pairs of halves of this PTX
+/// type.
 pub(crate) fn join(
     text: &str,
     name: &str,
@@ -36,7 +38,7 @@ pub(crate) fn join(
     let mut places = places(operation, types, redux);
     let mut start = neutral(operation.neutral, types);
     if let (Some(half), Some(pair)) = (pairs, operation.pairs) {
-        // Pairs are accumulated, and each thread's pairs are converted once.
+        // Each thread accumulates pairs, and converts its pairs once, at the end.
         let unpacked = "{ .reg .b16 low, high; .reg .b32 one, two; mov.b32 {low, high}, $1;";
         let [one, two] = [("one", "low"), ("two", "high")]
             .map(|(wide, narrow)| types.widen.replace("$0", wide).replace("$1", narrow));
@@ -57,7 +59,7 @@ pub(crate) fn join(
     for (from, to) in BLANKS.iter().zip(blanks) {
         text = text.replace(from, &to);
     }
-    // With six resident blocks, registers with 64-bit integers would be spilled; others would not.
+    // With six resident blocks, only the kernels for 64-bit integers would spill registers.
     if types.nan.is_none() && types.value.ends_with("64") {
         text = text.replace(".minnctapersm 6", ".minnctapersm 4");
     }
@@ -65,7 +67,7 @@ pub(crate) fn join(
     for line in text.lines() {
         put(&mut joined, line, &places);
     }
-    // These instructions need sm_80.
+    // The instructions for warps and for pairs need sm_80.
     if redux.is_some() || pairs.is_some() {
         return joined.replacen(".target sm_70\n", ".target sm_80\n", 1);
     }
@@ -151,7 +153,8 @@ fn places(operation: &Instructions, types: &Types, redux: Option<&str>) -> Vec<P
     ]
 }
 
-/// Returns the placeholders' instructions for the second operation of a text: the maximum.
+/// Returns the placeholders' instructions for the second operation of a template, which is the
+/// maximum.
 fn others(types: &Types) -> Vec<Place> {
     let max = &<Max as Operate>::DEVICE;
     let start = format!("mov.{} $0, {};", bits(types.local), neutral(max.neutral, types));
@@ -177,7 +180,7 @@ fn empty(neutral: Neutral, types: &Types) -> &'static str {
     }
 }
 
-/// Returns the neutral value, which does not change the values with which it is combined.
+/// Returns the neutral value. Combining a value with it does not change the value.
 fn neutral(neutral: Neutral, types: &Types) -> &'static str {
     match neutral {
         Neutral::Zero => "0",
@@ -194,8 +197,7 @@ fn number(literal: &str) -> u64 {
     number.expect("the literals in `types` are numbers")
 }
 
-/// Returns the bits of a neutral element, which does not change the values with which it is
-/// combined.
+/// Returns the bits of a neutral element. Combining a value with it does not change the value.
 fn neutral_of_elements(neutral: Neutral, types: &Types) -> &'static str {
     match neutral {
         Neutral::Zero => "0",
@@ -205,8 +207,8 @@ fn neutral_of_elements(neutral: Neutral, types: &Types) -> &'static str {
 }
 
 /// Divides the float `$1` by the integer `$2`, and rounds once. The quotient of doubles is rounded
-/// to odd, so that rounding it again gives the nearest float (Boldo and Melquiond, 2008): if it is
-/// inexact, it is rounded towards zero, and its last bit is set.
+/// to odd, that is, an inexact quotient is rounded towards zero and its last bit is set. Rounding
+/// it again then gives the nearest float (Boldo and Melquiond, 2008).
 const OVER: &str = "{ .reg .f64 all, count, over, rest; .reg .b64 odd; .reg .pred inexact; \
     cvt.f64.f32 all, $1; cvt.rn.f64.u64 count, $2; div.rz.f64 over, all, count; neg.f64 rest, over; \
     fma.rn.f64 rest, rest, count, all; abs.f64 rest, rest; setp.gt.f64 inexact, rest, 0d0000000000000000; \
@@ -226,7 +228,8 @@ fn replace(places: &mut [Place], name: &str, by: String) {
     }
 }
 
-/// Appends a line, or the instructions of the placeholder with which it begins.
+/// Appends a line. If the line begins with a placeholder, appends the placeholder's instructions
+/// instead.
 fn put(joined: &mut String, line: &str, places: &[Place]) {
     let placed = line.split_once(' ').and_then(|(name, operands)| {
         let (_, text) = places.iter().find(|(place, _)| *place == name)?;

@@ -22,7 +22,7 @@ pub const KEPT: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     /// The context and the handle. The reducer keeps the context and the stream alive, so neither
-    /// is reused for another stream.
+    /// value is reused for another stream.
     Owned(usize, usize),
     /// The id that the driver gave the stream.
     Numbered(u64),
@@ -33,7 +33,7 @@ thread_local! {
     static KEEPS: RefCell<Recent<(Which, TypeId), Rc<dyn Any>>> = const { RefCell::new(Recent(Vec::new())) };
 }
 
-/// Returns the reducer that this thread keeps for a stream, and creates it if there is none.
+/// Returns the reducer that this thread keeps for a stream. If there is none, creates it.
 pub(crate) fn or_make<V: 'static, E>(
     which: Which,
     make: impl FnOnce() -> Result<V, E>,

@@ -98,7 +98,7 @@ enum Source {
 }
 
 impl Kernel {
-    /// Returns a kernel whose PTX needs no operation.
+    /// Returns a kernel whose PTX has no placeholders.
     pub(crate) const fn whole(name: &'static str, ptx: &'static str) -> Kernel {
         Kernel(Source::Whole(name, ptx))
     }
@@ -116,7 +116,7 @@ impl Kernel {
         Kernel(Source::Joined { shape, text: text(types.texts), of, pairs })
     }
 
-    /// Returns the kernel of an operation for a type, whose elements are not combined in pairs.
+    /// Like [`joined`](Kernel::joined), but never combines elements in pairs.
     pub(crate) fn single(
         shape: &'static str,
         of: (&'static Instructions, &'static Types),

@@ -21,19 +21,20 @@ use crate::{
 pub(crate) struct Loaded {
     /// The driver's handle for the function.
     pub(crate) function: Function,
-    /// The size of the largest grid: the number of blocks that can be resident at the same time.
+    /// The maximum number of blocks in a grid, which is the number of blocks that can be resident
+    /// at the same time.
     pub(crate) blocks: u32,
-    /// The context, if it is cudarc's; the context must live as long as the kernel.
+    /// The context, if cudarc owns it. It must live as long as the kernel.
     _context: Option<Arc<CudaContext>>,
 }
 
-/// The kernels that a reducer has used, so that a call looks up its kernel without a lock.
+/// The kernels that a reducer has used. A call finds its kernel here without a lock.
 #[derive(Debug, Default)]
 pub(crate) struct Known(RefCell<Vec<([usize; 3], Loaded)>>);
 
 impl Known {
-    /// Returns the function of a kernel for blocks of `threads` threads, and the size of its largest
-    /// grid. The stream's context must be current.
+    /// Returns the function of a kernel for blocks of `threads` threads, and the size of its
+    /// largest grid. The stream's context must be current.
     pub(crate) fn get(
         &self,
         queue: &Queue,
@@ -57,11 +58,12 @@ impl Known {
 
 type Key = (u64, [&'static str; 3]);
 
-/// The loaded kernels, keyed by the context's id, which is never reused, and the kernel's.
+/// The loaded kernels, keyed by the ids of the context and the kernel. The id of a context is never
+/// reused.
 static LOADED: LazyLock<Mutex<HashMap<Key, Loaded>>> = LazyLock::new(Mutex::default);
 
-/// Returns a kernel for blocks of `threads` threads. The stream's context must be current; if it
-/// does not have the kernel yet, the kernel is compiled.
+/// Returns a kernel for blocks of `threads` threads, and compiles it if the context does not have
+/// it yet. The stream's context must be current.
 pub(crate) fn load(queue: &Queue, kernel: Kernel, threads: u32) -> Result<Loaded> {
     let key = (queue.stream.context_id()?, kernel.id());
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,8 +79,8 @@ pub(crate) fn load(queue: &Queue, kernel: Kernel, threads: u32) -> Result<Loaded
 
 #[cfg(test)]
 mod tests {
-    /// Checks that the error for drivers that are too old names the CUDA version whose PTX version
-    /// is 8.4.
+    /// Checks that all kernels have PTX version 8.4, because the error for old drivers names the
+    /// CUDA version that supports it.
     #[test]
     fn the_ptx_has_the_version_that_the_driver_must_support() {
         for family in crate::Family::ALL {

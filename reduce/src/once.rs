@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 
 use crate::Result;
 
-/// Returns the value of a cell. An empty cell first gets the value of a function, unless the
-/// function fails.
+/// Returns the value of a cell. An empty cell is first initialized by calling `make`, which may
+/// fail.
 pub(crate) fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     match cell.get() {
         Some(value) => Ok(value),

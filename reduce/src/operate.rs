@@ -2,16 +2,17 @@
 
 use crate::accumulator::Accumulator;
 
-/// The value of an empty slice, and the neutral value, which changes no other value.
+/// The value of an empty slice, and the neutral value. Combining a value with the neutral value
+/// does not change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neutral {
-    /// Zero for both.
+    /// Both are zero.
     Zero,
-    /// The largest value of the elements' type for both; floats have NaN as the neutral value.
+    /// Both are the largest value of the type, but floats have NaN as the neutral value.
     Largest,
-    /// The smallest value of the elements' type for both; floats have NaN as the neutral value.
+    /// Both are the smallest value of the type, but floats have NaN as the neutral value.
     Smallest,
-    /// Zero for an empty slice, and NaN as the neutral value.
+    /// The value of an empty slice is zero, and the neutral value is NaN.
     ZeroOfNumbers,
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct Instructions {
     /// Changes an element `$0`, which has been converted to `$t`. A neutral element must stay
     /// unchanged.
     pub(crate) map: &'static str,
-    /// Combines `$1` and `$2` in `$0`.
+    /// Combines the values `$1` and `$2`, and stores the result in `$0`.
     pub(crate) join: &'static str,
     /// Converts the value `$1` of `$2` elements to the result `$0`.
     pub(crate) result: &'static str,

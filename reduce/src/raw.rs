@@ -14,9 +14,9 @@
 //! }
 //! ```
 //!
-//! Addresses, lengths and streams are numbers and pointers, not types from cudarc. A call leaves
-//! the current context unchanged. Each thread keeps memory for the last [`KEPT`](crate::KEPT) pairs
-//! of a stream and a type; [`close`](crate::close) frees it.
+//! Addresses and lengths are numbers, and streams are pointers; none of them are types from cudarc.
+//! A call leaves the current context unchanged. Each thread keeps memory for the last
+//! [`KEPT`](crate::KEPT) pairs of a stream and a type; [`close`](crate::close) frees it.
 #![expect(unsafe_code, reason = "callers guarantee the memory at an address")]
 
 pub use crate::columns::raw::{read_columns_into, reduce_columns_into};
@@ -54,7 +54,7 @@ pub unsafe fn reduce<T: Element>(
     numbered::<T>(stream)?.wait::<Itself>(operation, input)
 }
 
-/// Writes the result over the `n` elements at one address to another. Does not wait, and can be
+/// Writes the result over the `n` elements at `input` to `output`. Does not wait, and can be
 /// captured into a graph.
 ///
 /// # Errors
@@ -62,8 +62,8 @@ pub unsafe fn reduce<T: Element>(
 /// or a call to the driver failed.
 ///
 /// # Safety
-/// There must be `n` elements at `input` and room for one [`Element::Output`] at `output`, in memory that the
-/// stream's device can read and write, until the stream has passed this point.
+/// There must be `n` elements at `input` and room for one [`Element::Output`] at `output`, in
+/// memory that the stream's device can read and write, until the stream has passed this point.
 pub unsafe fn reduce_into<T: Element>(
     stream: Stream,
     operation: Operation,
@@ -82,8 +82,8 @@ pub unsafe fn reduce_into<T: Element>(
     of::<T>(stream)?.leave::<Itself>(operation, input, output)
 }
 
-/// Returns the result of an operation whose elements are combined in a type of twice the size. Waits
-/// for the result.
+/// Returns the result of an operation whose elements are combined in a type of twice the size.
+/// Waits for the result.
 ///
 /// # Errors
 /// The same errors as for [`reduce`].
@@ -105,14 +105,15 @@ pub unsafe fn reduce_wide<T: WideElement>(
     numbered::<T>(stream)?.wait::<Wide>(operation, input)
 }
 
-/// Writes the result of [`reduce_wide`] to another address. Does not wait, and can be captured into a
-/// graph.
+/// Writes the result of [`reduce_wide`] to another address. Does not wait, and can be captured into
+/// a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_into`].
 ///
 /// # Safety
-/// The requirements are those of [`reduce_into`]; `output` must have room for one [`WideElement::Wider`].
+/// The requirements are those of [`reduce_into`]; `output` must have room for one
+/// [`WideElement::Wider`].
 pub unsafe fn reduce_wide_into<T: WideElement>(
     stream: Stream,
     operation: Operation,
@@ -131,11 +132,12 @@ pub unsafe fn reduce_wide_into<T: WideElement>(
     of::<T>(stream)?.leave::<Wide>(operation, input, output)
 }
 
-/// Returns the number of nonzero elements (the sum), or whether any element (the maximum) or every
-/// element (the minimum) is nonzero, as 1 or 0. Waits for the result.
+/// Returns the sum, the maximum or the minimum of elements that are read as 1 if they are not zero,
+/// and otherwise as 0. The sum is the number of nonzero elements, the maximum is 1 if any element
+/// is nonzero, and the minimum is 1 if every element is nonzero. Waits for the result.
 ///
 /// # Errors
-/// The operation is none of these three, or one of the errors of [`reduce`] occurs.
+/// The operation is not one of these three, or one of the errors of [`reduce`] occurs.
 ///
 /// # Safety
 /// The requirements are those of [`reduce`].
@@ -154,8 +156,8 @@ pub unsafe fn reduce_truth<T: Element>(
     numbered::<T>(stream)?.wait::<Truth>(operation, input)
 }
 
-/// Writes the result of [`reduce_truth`] to another address. Does not wait, and can be captured into
-/// a graph.
+/// Writes the result of [`reduce_truth`] to another address. Does not wait, and can be captured
+/// into a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_truth`] and [`reduce_into`].
@@ -193,8 +195,8 @@ pub unsafe fn exact_sum<T: ExactElement>(stream: Stream, input: u64, n: u64) -> 
     numbered::<T>(stream)?.wait_exact(input)
 }
 
-/// Writes the exact sum of the `n` elements at one address, rounded once, to another. Does not
-/// wait, and can be captured into a graph.
+/// Writes the exact sum of the `n` elements at `input`, rounded once, to `output`. Does not wait,
+/// and can be captured into a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_into`].
@@ -218,9 +220,9 @@ pub unsafe fn exact_sum_into<T: ExactElement>(
 }
 
 /// Writes the exact sum of `n` elements to another address, as
-/// [`ExactAccumulator::WORDS`](crate::ExactAccumulator::WORDS) words of 64 bits. If the words of
-/// several devices are added as integers, the result is the words of all their elements. Does not
-/// wait, and can be captured into a graph.
+/// [`ExactAccumulator::WORDS`](crate::ExactAccumulator::WORDS) words of 64 bits. Adding the words
+/// of several devices as integers gives the words for all their elements. Does not wait, and can be
+/// captured into a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_into`].
@@ -244,13 +246,13 @@ pub unsafe fn exact_words_into<T: ExactElement>(
     of::<T>(stream)?.leave_raw(input, output)
 }
 
-/// Returns an accumulator of the `n` elements at an address. Waits for it.
+/// Returns an accumulator of the `n` elements at an address. Waits for the result.
 ///
 /// # Errors
-/// Those of [`reduce`].
+/// The same errors as for [`reduce`].
 ///
 /// # Safety
-/// Those of [`reduce`].
+/// The same errors as for [`reduce`].
 pub unsafe fn exact_accumulator<T: ExactElement>(
     stream: Stream,
     input: u64,
@@ -264,13 +266,14 @@ pub unsafe fn exact_accumulator<T: ExactElement>(
     numbered::<T>(stream)?.wait_accumulator(input)
 }
 
-/// Returns an accumulator of the products of the `n` elements at each of two addresses. Waits for it.
+/// Returns an accumulator of the products of the `n` elements at each of two addresses. Waits for
+/// the result.
 ///
 /// # Errors
-/// Those of [`reduce`].
+/// The same errors as for [`reduce`].
 ///
 /// # Safety
-/// Those of [`reduce`], for both addresses.
+/// The requirements are those of [`reduce`], for both addresses.
 pub unsafe fn exact_dot_accumulator<T: ExactElement>(
     stream: Stream,
     a: u64,
@@ -290,8 +293,8 @@ pub unsafe fn exact_dot_accumulator<T: ExactElement>(
     numbered::<T>(stream)?.wait_dot_accumulator(a, b)
 }
 
-/// Writes the exact sum of each row, rounded once, to consecutive elements at another address. Does not wait, and can
-/// be captured into a graph.
+/// Writes the exact sum of each row, rounded once, to consecutive elements at another address. Does
+/// not wait, and can be captured into a graph.
 ///
 /// # Errors
 /// The same errors as for [`sum_rows_into`].
@@ -309,7 +312,8 @@ pub unsafe fn exact_sum_rows_into<T: ExactElement>(
     of::<T>(stream)?.exact_rows(input, rows, output)
 }
 
-/// Returns the exact dot product of the `n` elements at each of two addresses, rounded once. Waits for it.
+/// Returns the exact dot product of the `n` elements at each of two addresses, rounded once. Waits
+/// for the result.
 ///
 /// # Errors
 /// The same errors as for [`reduce`].
@@ -335,8 +339,8 @@ pub unsafe fn exact_dot<T: ExactElement>(
     numbered::<T>(stream)?.wait_dot(a, b)
 }
 
-/// Writes the exact dot product of the `n` elements at each of two addresses, rounded once, to a third. Does not wait,
-/// and can be captured into a graph.
+/// Writes the exact dot product of the `n` elements at each of two addresses, rounded once, to a
+/// third address. Does not wait, and can be captured into a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_into`].
@@ -361,7 +365,8 @@ pub unsafe fn exact_dot_into<T: ExactElement>(
     of::<T>(stream)?.leave_dot(a, b, output)
 }
 
-/// Writes the sums of rows to consecutive elements at another address, as [`reduce_rows_into`] does.
+/// Writes the sums of rows to consecutive elements at another address, as [`reduce_rows_into`]
+/// does.
 ///
 /// # Errors
 /// The same errors as for [`reduce_rows_into`].
@@ -421,7 +426,7 @@ unsafe fn addresses_of_rows<'m, T: Element, A>(
     }
 }
 
-/// Writes the result over elements that are converted as `W` specifies, like [`reduce_into`].
+/// Like [`reduce_into`], for elements that are converted as `W` specifies.
 ///
 /// # Errors
 /// The same errors as for [`reduce_into`].
@@ -448,8 +453,7 @@ pub unsafe fn read_into<T: Element + Read<W>, W>(
     of::<T>(stream)?.leave::<W>(operation, input, output)
 }
 
-/// Writes the results over rows of elements that are converted as `W` specifies, like
-/// [`reduce_rows_into`].
+/// Like [`reduce_rows_into`], for elements that are converted as `W` specifies.
 ///
 /// # Errors
 /// The same errors as for [`reduce_rows_into`].

@@ -38,8 +38,8 @@ impl<T: Element> Reducer<T> {
         Ok(Reducer { stream: stream.clone(), engine: Engine::new(Queue::owned(stream)) })
     }
 
-    /// Compiles the kernels of these operations for all shapes, and allocates their memory, so that the
-    /// first call is as fast as later ones.
+    /// Compiles the kernels of these operations for all shapes, and allocates their memory, so that
+    /// the first call is as fast as later ones.
     pub fn prepare(&self, operations: &[Operation]) -> Result<()> {
         self.engine.prepare(operations)
     }
@@ -72,8 +72,8 @@ impl<T: Element> Reducer<T> {
     }
 
     /// Returns the result of an operation whose elements are combined in a type of twice the size:
-    /// `f32` as `f64`, and `i32` and `u32` as 64-bit integers. Squares and sums that overflow in the
-    /// type of the elements do not overflow here. Waits for the result.
+    /// `f32` as `f64`, and `i32` and `u32` as 64-bit integers. Squares and sums that overflow in
+    /// the type of the elements do not overflow here. Waits for the result.
     ///
     /// # Errors
     /// The same errors as for [`reduce`](Reducer::reduce).
@@ -126,7 +126,8 @@ impl<T: Element> Reducer<T> {
         Ok(self.waiting(slice, any)? > 0)
     }
 
-    /// Returns whether no element is zero; for an empty slice, returns `true`. Waits for the result.
+    /// Returns whether no element is zero; for an empty slice, returns `true`. Waits for the
+    /// result.
     ///
     /// # Errors
     /// The same errors as for [`count`](Reducer::count).
@@ -141,7 +142,7 @@ impl<T: Element> Reducer<T> {
     /// graph.
     ///
     /// # Errors
-    /// The operation is not the sum, the maximum or the minimum; or one of the errors of
+    /// The operation is not the sum, the maximum or the minimum, or one of the errors of
     /// [`reduce_into`](Reducer::reduce_into) occurs.
     pub fn reduce_truth_into(
         &self,
@@ -175,8 +176,8 @@ impl<T: Element> Reducer<T> {
         self.reduce(Operation::Max, slice)
     }
 
-    /// Writes the sum to the first element of another slice on the device. Does not wait, and can be
-    /// captured into a graph.
+    /// Writes the sum to the first element of another slice on the device. Does not wait, and can
+    /// be captured into a graph.
     pub fn sum_into(
         &self,
         slice: &impl DevicePtr<T>,
@@ -204,8 +205,8 @@ impl<T: Element> Reducer<T> {
     }
 
     /// Returns the exact sum, rounded once. The result is bit-identical to that of
-    /// [`host::exact_sum`](crate::host::exact_sum), in any order of the elements. Waits for the
-    /// result.
+    /// [`host::exact_sum`](crate::host::exact_sum), and does not depend on the order of the
+    /// elements. Waits for the result.
     pub fn exact_sum(&self, slice: &impl DevicePtr<T>) -> Result<T::Output>
     where
         T: ExactElement,
@@ -213,8 +214,8 @@ impl<T: Element> Reducer<T> {
         self.waiting(slice, |input| self.engine.wait_exact(input))
     }
 
-    /// Writes the exact sum to the first element of a slice on the device. Does not wait, and can be captured into
-    /// a graph.
+    /// Writes the exact sum to the first element of a slice on the device. Does not wait, and can
+    /// be captured into a graph.
     pub fn exact_sum_into(
         &self,
         slice: &impl DevicePtr<T>,
@@ -238,8 +239,8 @@ impl<T: Element> Reducer<T> {
         self.engine.wait_dot(a, b)
     }
 
-    /// Writes the exact dot product to the first element of a slice on the device. Does not wait, and can be
-    /// captured into a graph.
+    /// Writes the exact dot product to the first element of a slice on the device. Does not wait,
+    /// and can be captured into a graph.
     pub fn exact_dot_into(
         &self,
         a: &impl DevicePtr<T>,
@@ -420,7 +421,7 @@ impl<T: Element> Reducer<T> {
         Ok(pair)
     }
 
-    /// Fails if the stream could not be made to wait for other streams' work on the borrowed
+    /// Fails if cudarc could not make the stream wait for the work of other streams on the borrowed
     /// slices. cudarc stores such an error until it is read.
     pub(crate) fn ordered(&self) -> Result<()> {
         self.stream

@@ -1,4 +1,4 @@
-//! The shape of a reduction: a pure function of the number of elements and their size.
+//! The shape of a reduction, which is a pure function of the number of elements and their size.
 
 /// The maximum number of chunks of a slice. A reducer has a message slot on the device for each
 /// chunk.
@@ -8,8 +8,8 @@ pub const CHUNKS: u64 = 16384;
 /// a kernel can count.
 pub const LONGEST: u64 = CHUNKS << (28 + 4);
 
-/// The division of a slice into chunks. A vector is 16 bytes; a chunk is a run of consecutive vectors that
-/// one block adds.
+/// The division of a slice into chunks. A vector is 16 bytes; a chunk is a run of consecutive
+/// vectors that one block adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One chunk, which one block adds.
@@ -73,12 +73,12 @@ impl Shape {
 
 const KIB: u64 = 1 << 10;
 
-/// The largest size, in KiB, of each shape, as measured on an H200.
+/// The largest size, in KiB, for each shape. The sizes were measured on an H200.
 ///
 /// A single warp needs no barrier. One block is fastest while each thread has few loads. For longer
-/// slices, eight blocks are fastest; for still longer ones, as many chunks as one warp can collect,
-/// or as many as a large device runs at the same time. From 16 to 24 MiB, 192 chunks are read
-/// faster than 256 chunks, whose addresses would be nearly a power of two apart.
+/// slices, eight blocks are fastest; for still longer ones, as many chunks as one warp can collect
+/// are fastest, or as many as a large device runs at the same time. From 16 to 24 MiB, 192 chunks
+/// are read faster than 256 chunks, whose addresses would be nearly a power of two apart.
 const TABLE: [(u64, Cut); 10] = [
     (2, Cut::Block(32)),
     (16, Cut::Block(256)),
@@ -108,8 +108,9 @@ const GRAIN: u64 = 8;
 
 /// Returns the shape for `n` elements of `size` bytes, or `None` for more than [`LONGEST`] bytes.
 ///
-/// Chunks have equal sizes, so that blocks end together. The longest slices have more chunks than a
-/// device can have resident blocks; a block then draws a ticket for each further chunk.
+/// Chunks have equal sizes, so that all blocks end at about the same time. The longest slices have
+/// more chunks than a device can have resident blocks; a block then draws a ticket for each further
+/// chunk.
 pub fn pick(n: u64, size: u64) -> Option<Shape> {
     let bytes = n.checked_mul(size).filter(|bytes| *bytes <= LONGEST)?;
     let vectors = bytes.div_ceil(16);

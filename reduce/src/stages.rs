@@ -1,8 +1,9 @@
-//! The stages of a sum whose elements are on several GPUs: the sums of a range of chunks, and the
-//! tree over the sums of all chunks. Between the stages, the caller gathers the sums.
+//! The two stages of a sum whose elements are on several GPUs. The first computes the sums of a
+//! range of chunks on each GPU, and the second combines the sums of all chunks in the tree. Between
+//! the stages, the caller gathers the sums.
 //!
-//! If [`finish`] combines the [`partials`] of all shards, in order, the result is bit-identical to that of
-//! one launch over all elements:
+//! If [`finish`] combines the [`partials`] of all shards, in order, the result is bit-identical to
+//! that of one launch over all elements:
 //!
 //! ```
 //! use samebits::{Operation, host, shape, stages};
@@ -26,7 +27,8 @@ use crate::{
 };
 
 /// Checks that an operation can be divided into stages. The mean cannot, because no stage knows the
-/// total number of elements; integers of less than 32 bits cannot, because they have no kernels.
+/// total number of elements; integers of less than 32 bits cannot, because there are no kernels for
+/// them.
 ///
 /// # Errors
 /// The operation cannot be divided into stages, or is not defined for the elements.
@@ -40,15 +42,15 @@ pub fn check<T: Element>(operation: Operation) -> Result<()> {
     Ok(())
 }
 
-/// Returns the kernel of a stage, which has PTX if [`check`] succeeds.
+/// Returns the kernel of a stage. It has PTX only if [`check`] succeeds.
 #[doc(hidden)]
 pub fn kernel<T: Element>(operation: Operation, stage: Stage) -> Kernel {
     let of = (operation.instructions(), <T as Read<Itself>>::TYPES);
     Kernel::joined(stage.name(), of, |texts| texts.stages[stage as usize])
 }
 
-/// Computes the sums of a shard's chunks on the host. The shard must begin at the start of a chunk of the
-/// shape.
+/// Computes the sums of a shard's chunks on the host. The shard must begin at the start of a chunk
+/// of the shape.
 pub fn partials<T: Element>(shard: &[T], shape: Shape, operation: Operation) -> Vec<T::Output> {
     fn all<T: Element, R: Operate>(shard: &[T], shape: Shape) -> Vec<T::Output> {
         let chunk = shape.vectors() as usize * (16 / size_of::<T>());
@@ -78,12 +80,12 @@ mod tests {
     use super::*;
     use crate::{host, shape};
 
-    /// Checks that two shards that are cut between chunks and added separately give the same bits
+    /// Checks that a slice that is cut between two chunks and added in two shards has the same bits
     /// as the whole slice.
     #[test]
     fn the_stages_on_the_host_give_the_bits_of_the_whole() {
-        // The lengths have 32, 160 and 192 chunks. A warp collects the sums of 32 chunks, and a
-        // block collects those of 160 or 192.
+        // The lengths have 32, 160 and 192 chunks. A warp collects 32 sums, and a block collects
+        // 160 or 192.
         for n in [60_000, 1_400_003, 5_000_001] {
             let values: Vec<f32> = (0..n).map(|i| (i % 1013) as f32 * 0.1 - 31.0).collect();
             let shape = shape::pick(n as u64, 4).unwrap();

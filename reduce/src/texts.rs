@@ -1,5 +1,5 @@
 //! The PTX templates of the shapes. A template has placeholders for the instructions of an
-//! operation, so there is one for each shape and layout, and not one for each type and operation.
+//! operation, so one template for each shape and layout serves all types and operations.
 
 /// The templates for elements and values of certain sizes.
 #[derive(Debug)]
@@ -12,20 +12,20 @@ pub(crate) struct Texts {
     pub(crate) stages: [&'static str; 4],
     /// The templates for rows, one for each [`rows::Family`](crate::rows::Family).
     pub(crate) rows: [&'static str; 12],
-    /// The texts whose results do not depend on the order, one for each
+    /// The templates for operations whose results do not depend on the order, one for each
     /// [`select::Family`](crate::select::Family).
     pub(crate) selections: [&'static str; 4],
-    /// The text for columns.
+    /// The template for columns.
     pub(crate) columns: &'static str,
-    /// The texts for a queue of chunks, and for ragged rows.
+    /// The templates for a queue of chunks, and for ragged rows.
     pub(crate) queue: [&'static str; 2],
-    /// The templates for means and variances: of short and of long rows.
+    /// The templates for means and variances of short rows, and of long rows.
     pub(crate) moments: [&'static str; 2],
-    /// The texts for dot products: for many chunks, and for all other shapes.
+    /// The templates for dot products of many chunks, and of all other shapes.
     pub(crate) products: [&'static str; 2],
 }
 
-/// Stands in for the templates of kernels that do not exist, which are never loaded.
+/// Stands for the template of a kernel that does not exist. It is never loaded.
 const NONE: &str = "";
 
 macro_rules! text {
@@ -48,7 +48,7 @@ macro_rules! slices {
     };
 }
 
-/// `$finish` is the layout of the values.
+/// The templates of the stages. `$finish` is the layout of the values.
 macro_rules! stages {
     ($layout:literal $finish:literal) => {
         [
@@ -60,7 +60,8 @@ macro_rules! stages {
     };
 }
 
-/// Elements of less than four bytes have no ring: an asynchronous copy moves at least four bytes.
+/// The templates for rows. Elements of less than four bytes have no ring, because an asynchronous
+/// copy moves at least four bytes.
 macro_rules! rows {
     ($layout:literal) => { rows!($layout, text!($layout "rows_spread_across")) };
     ($layout:literal ring) => { rows!($layout, text!($layout "rows_ring_across" 90)) };
@@ -135,7 +136,7 @@ pub(crate) static E2A4: Texts = Texts {
     moments: [text!("e2a4" "moments_lanes"), text!("e2a4" "moments_block")],
     products: products!("e2a4"),
 };
-/// Elements of two bytes, which are combined in pairs, and values of four bytes.
+/// Elements of two bytes that are combined in pairs, and values of four bytes.
 pub(crate) static P2A4: Texts = Texts {
     element: 2,
     slices: slices!("p2a4"),

@@ -41,8 +41,8 @@ pub(crate) fn each<V: Send + Sync>(
     parts.into_iter().flatten().collect()
 }
 
-/// Returns the values of the parts of `0..count`, in order. A part has at least `least` indices, but
-/// the last one can have fewer.
+/// Divides `0..count` into parts, and returns the value of each part, in order. Every part except
+/// the last has at least `least` indices.
 pub(crate) fn in_parts<V: Send + Sync>(
     count: usize,
     least: usize,
@@ -51,14 +51,14 @@ pub(crate) fn in_parts<V: Send + Sync>(
     let each = least.max(count.div_ceil(8 * rayon::current_num_threads()));
     let values: Vec<OnceLock<V>> = (0..count.div_ceil(each)).map(|_| OnceLock::new()).collect();
     run(values.len(), &|part| {
-        // Each part is computed once, so its place is empty.
+        // Each part is computed once, so its cell is still empty.
         let _ = values[part].set(value(part * each..count.min((part + 1) * each)));
     });
     values.into_iter().filter_map(OnceLock::into_inner).collect()
 }
 
-/// Runs tasks on all cores. The function is a `dyn`, so that rayon's code, which takes much longer
-/// to compile than ours, is compiled once, and not for each type and operation.
+/// Runs tasks on all cores. The task is a trait object, so that rayon's code, which takes much
+/// longer to compile than ours, is compiled once, and not for each type and operation.
 fn run(tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     (0..tasks).into_par_iter().with_max_len(1).for_each(task);
 }

@@ -1,5 +1,5 @@
-//! How a device reads and combines the elements of a type: the instructions that depend on the
-//! type, and not on the operation.
+//! The instructions with which a device reads and combines elements, as far as they depend on the
+//! type and not on the operation.
 
 use crate::texts::{E1A8, E2A4, E2A8, E4A4, E4A8, E8A8, P2A4, Texts};
 
@@ -15,20 +15,20 @@ pub struct Types {
     pub(crate) local: &'static str,
     /// The PTX type of the values that threads and blocks exchange.
     pub(crate) value: &'static str,
-    /// Converts an element `$1` to the accumulator `$0`. Empty if they are the same.
+    /// Converts an element `$1` to the accumulator `$0`. Empty if both have the same type.
     pub(crate) widen: &'static str,
     /// Converts an accumulator `$1` to a value `$0`.
     pub(crate) convert: &'static str,
-    /// The largest and the smallest value.
+    /// The largest and the smallest value of the type.
     pub(crate) extremes: [&'static str; 2],
-    /// The NaN, for floats.
+    /// The bits of NaN, for floats.
     pub(crate) nan: Option<&'static str>,
-    /// The bits (64 for elements of eight bytes, otherwise 32) of elements that change no minimum,
-    /// and of elements that change no maximum.
+    /// The bits of elements that change no minimum, and of elements that change no maximum: 64 bits
+    /// for elements of eight bytes, and otherwise 32.
     pub(crate) blanks: [&'static str; 2],
 }
 
-/// The parts that types of four bytes share.
+/// The fields that types of four bytes share.
 const WORD: Types = Types {
     name: "",
     texts: &E4A4,
@@ -144,7 +144,7 @@ pub(crate) static U16: Types = Types {
     ..SMALL
 };
 
-/// `f32` as `f64`.
+/// `f32`, combined as `f64`.
 pub(crate) static WIDE_F32: Types = Types {
     name: "f32_as_f64",
     texts: &E4A8,
@@ -152,7 +152,7 @@ pub(crate) static WIDE_F32: Types = Types {
     blanks: ["0x7fffffff"; 2],
     ..F64
 };
-/// `i32` as `i64`.
+/// `i32`, combined as `i64`.
 pub(crate) static WIDE_I32: Types = Types {
     name: "i32_as_i64",
     texts: &E4A8,
@@ -161,7 +161,7 @@ pub(crate) static WIDE_I32: Types = Types {
     blanks: ["0x7fffffff", "0x80000000"],
     ..I64
 };
-/// `u32` as `u64`.
+/// `u32`, combined as `u64`.
 pub(crate) static WIDE_U32: Types = Types {
     name: "u32_as_u64",
     texts: &E4A8,
@@ -171,24 +171,24 @@ pub(crate) static WIDE_U32: Types = Types {
     ..U64
 };
 
-/// Whether elements differ from zero. The neutral element of a maximum is zero, and that of a
-/// minimum is not. Bytes are read like `bool`.
+/// The type of elements that are read as 1 if they are not zero, and otherwise as 0. The neutral
+/// element of a maximum is zero, and that of a minimum is nonzero. Bytes are read like `bool`.
 const TRUE: Types = Types { extremes: ["1", "0"], blanks: ["0x01010101", "0"], ..SMALL };
-/// A 16-bit integer that is not zero.
+/// A 16-bit integer, read as 1 if it is not zero.
 pub(crate) static TRUE_16: Types = Types {
     name: "nonzero_16",
     texts: &E2A8,
     widen: "{ .reg .pred true; setp.ne.u16 true, $1, 0; selp.b32 $0, 1, 0, true; }",
     ..TRUE
 };
-/// A half that is not zero. In +0 and -0, all bits except the sign are 0.
+/// A half, read as 1 if it is not zero. In +0 and -0, all bits except the sign are 0.
 pub(crate) static TRUE_HALF: Types = Types {
     name: "nonzero_half",
     widen: "{ .reg .pred true; .reg .b16 bits; and.b16 bits, $1, 0x7fff; setp.ne.u16 true, bits, 0; \
             selp.b32 $0, 1, 0, true; }",
     ..TRUE_16
 };
-/// A 32-bit integer that is not zero.
+/// A 32-bit integer, read as 1 if it is not zero.
 pub(crate) static TRUE_32: Types = Types {
     name: "nonzero_32",
     texts: &E4A8,
@@ -197,13 +197,13 @@ pub(crate) static TRUE_32: Types = Types {
     widen: "{ .reg .pred true; setp.ne.u32 true, $1, 0; selp.b64 $0, 1, 0, true; }",
     ..TRUE
 };
-/// An `f32` that is not zero.
+/// An `f32`, read as 1 if it is not zero.
 pub(crate) static TRUE_F32: Types = Types {
     name: "nonzero_f32",
     widen: "{ .reg .pred true; setp.neu.f32 true, $1, 0f00000000; selp.b64 $0, 1, 0, true; }",
     ..TRUE_32
 };
-/// A 64-bit integer that is not zero.
+/// A 64-bit integer, read as 1 if it is not zero.
 pub(crate) static TRUE_64: Types = Types {
     name: "nonzero_64",
     texts: &E8A8,
@@ -211,7 +211,7 @@ pub(crate) static TRUE_64: Types = Types {
     widen: "{ .reg .pred true; setp.ne.u64 true, $1, 0; selp.b64 $0, 1, 0, true; }",
     ..TRUE_32
 };
-/// An `f64` that is not zero.
+/// An `f64`, read as 1 if it is not zero.
 pub(crate) static TRUE_F64: Types = Types {
     name: "nonzero_f64",
     widen: "{ .reg .pred true; setp.neu.f64 true, $1, 0d0000000000000000; selp.b64 $0, 1, 0, true; }",

@@ -1,4 +1,4 @@
-//! Columns: the interpreter's results have the bits of slices with the elements of the columns.
+//! Tests that the interpreter's results for columns have the bits of slices with the same elements.
 
 mod drawn;
 mod machine;
@@ -13,7 +13,7 @@ use samebits::{
 };
 use simt::{Arg, Schedule};
 
-/// A matrix or tensor: batches, rows, columns, and the distance between rows.
+/// The numbers of batches, rows and columns, and the distance between rows.
 type Layout = (u64, u64, u64, u64);
 
 /// Returns the bits of the result of each column.
@@ -72,7 +72,7 @@ fn holds<T: Drawn + Bytes + Read<W>, W>(layout: Layout, operation: Operation, tu
     assert_eq!(found, expected, "{operation:?} of {layout:?} {name}, {turn}");
 }
 
-/// Matrices with columns of each shape, narrow and wide, and tensors.
+/// The layouts of narrow and wide matrices and of tensors, with columns of every shape.
 const LAYOUTS: [Layout; 11] = [
     (1, 1, 1, 2),
     (1, 3, 33, 33),

@@ -1,5 +1,5 @@
-//! Dot products: the interpreter's results have the bits of the host's, and the host's are those of
-//! other operations, and near those of a naive computation in double precision.
+//! Tests that the interpreter's dot products have the bits of the host's, and that the host's agree
+//! with other operations and are near a naive computation in double precision.
 
 mod drawn;
 mod machine;

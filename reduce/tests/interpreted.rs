@@ -1,5 +1,5 @@
-//! Runs every kernel on the interpreter. For any device and schedule, the result is bit-identical
-//! to that of `samebits::host`, and there are no findings.
+//! Runs every kernel on the interpreter. For any device and schedule, the result must be
+//! bit-identical to that of `samebits::host`, and there must be no findings.
 
 mod drawn;
 mod play;
@@ -72,8 +72,8 @@ fn check<T: Drawn + Bytes>() {
             let some = if operation == Operation::Sum { &all } else { &all[i % 6..=i % 6] };
             holds::<T>(n, operation, some);
         }
-        // Interpreting a long slice is slow, so each length has only one setup, which differs from
-        // operation to operation.
+        // The interpretation of a long slice is slow, so each length has only one setup, which
+        // differs between operations.
         for (n, i) in borders.clone().zip(turn..) {
             holds::<T>(n, operation, &[ways()[i % 6]]);
         }
@@ -167,7 +167,7 @@ fn only_nans_give_the_canonical_nan() {
     assert_eq!(play::<f64>(&bytes(&values), 5000, Operation::Max, PLAIN), 0x7fff_ffff_ffff_ffff);
 }
 
-/// A kernel is launched with the number of threads that its PTX declares.
+/// Checks that a kernel is launched with the number of threads that its PTX declares.
 #[test]
 fn threads_match_the_ptx() {
     for family in Family::ALL {
@@ -179,8 +179,8 @@ fn threads_match_the_ptx() {
     }
 }
 
-/// The first sum in a program compiles one kernel, whose compile time grows with the length of its
-/// PTX.
+/// Checks the length of each PTX module, because the first sum in a program compiles one kernel,
+/// and the compile time grows with this length.
 #[test]
 fn ptx_modules_are_short() {
     for family in Family::ALL {
@@ -197,8 +197,8 @@ fn ptx_modules_are_short() {
     }
 }
 
-/// Every program that uses the crate contains every template. Exact sums have about 1 MB of PTX of
-/// their own.
+/// Checks the total size of the templates, because every program that uses the crate contains all
+/// of them. Exact sums have about 1 MB of PTX of their own.
 #[test]
 fn all_texts_together_are_small() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ptx");

@@ -1,4 +1,5 @@
-//! Lists and ragged rows: the interpreter's results have the bits of the host's, and those of slices.
+//! Tests that the interpreter's results for lists and ragged rows have the bits of the host's, and
+//! those of slices.
 
 mod drawn;
 mod machine;
@@ -20,7 +21,7 @@ fn machine(turn: usize) -> Machine {
     }
 }
 
-/// Returns the bits of the results of slices, and of all together.
+/// Returns the bits of the result of each slice, and of the result of all slices together.
 fn list<T: Element + Bytes + Read<W>, W>(
     slices: &[&[T]],
     operation: Operation,
@@ -182,7 +183,7 @@ fn ragged_rows_have_the_bits_of_the_host() {
     rows::<f32, Itself>(&[0, 0, 0, 600_000, 0], Operation::Sum, 2);
 }
 
-/// Checks that bad offsets are reported, and that nothing is read or written beyond the memory.
+/// Checks that bad offsets are reported, and that no access is out of bounds.
 #[test]
 fn bad_offsets_are_found() {
     let values = slice::<f32>(5_000, Operation::Sum);
@@ -190,7 +191,7 @@ fn bad_offsets_are_found() {
     let (found, bad) =
         ragged::<f32, Itself>(&values, &[0, 7, 3, 10, 5_001, 5_000], Operation::Sum, 0);
     assert_eq!((found, !bad), (vec![sum(0..7), 0, sum(3..10), 0, 0], 1));
-    // Rows of all elements, again and again, do not fit into the queue.
+    // Many rows that each have all elements do not fit into the queue.
     let again: Vec<u64> = [0, 5_000].repeat(40);
     let (found, bad) = ragged::<f32, Itself>(&values, &again, Operation::Sum, 1);
     assert_ne!(bad, 0);

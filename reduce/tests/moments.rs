@@ -1,5 +1,5 @@
-//! Means and variances: the interpreter's results have the bits of the host's, and the host's are near
-//! those of a computation in two passes with compensated sums.
+//! Tests that the interpreter's means and variances have the bits of the host's, and that the
+//! host's are near those of a computation in two passes with compensated sums.
 
 mod drawn;
 mod machine;
@@ -68,7 +68,8 @@ fn moments_have_the_bits_of_the_host() {
     holds::<bf16>(3);
 }
 
-/// Checks rows whose mean is large beside their variance, which is lost if squares are added in `f32`.
+/// Checks rows whose mean is large compared with their variance. The variance would be lost if
+/// squares were added in `f32`.
 #[test]
 fn variances_are_near_those_of_two_passes() {
     for n in [2, 33, 128, 1000, 5000, 32_768] {

@@ -1,5 +1,5 @@
-//! Tests the operations: compares their values with naive computations in higher precision, and
-//! their bits for special elements on the interpreter with those on the host.
+//! Compares the values of the operations with naive computations in higher precision, and their
+//! bits for special elements on the interpreter with those on the host.
 
 mod drawn;
 mod play;
@@ -12,7 +12,7 @@ use simt::Schedule;
 
 const PLAIN: Way = Way { major: 9, resident: 3, schedule: Schedule::Converged, shift: 0, epoch: 0 };
 
-/// An awkward size in bytes for each shape, and the size of one element.
+/// An awkward size for each shape, and the size of one element, in bytes.
 const SHAPES: [usize; 6] = [8, 1_000, 10_008, 30_040, 70_024, 200_008];
 
 fn bytes<T: Bytes + Copy>(values: &[T]) -> Vec<u8> {
@@ -42,7 +42,8 @@ fn compensated(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// Checks an operation against the same operation in double precision. The error of the sum is at
-/// most that of 64 consecutive additions, because no path through the tree of these slices is longer.
+/// most that of 64 consecutive additions, because no path through the tree of these slices is
+/// longer.
 fn against_doubles<T: Drawn>(wide: impl Fn(T) -> f64, unit: f64) {
     for n in [1, 2, 31, 33, 257, 1025, 5000, 40_013] {
         let values = slice::<T>(n, Operation::Sum);
@@ -80,7 +81,7 @@ fn operations_have_the_values_of_higher_precision() {
 }
 
 /// Checks each operation for slices with infinities, NaNs, zeros, subnormals and numbers whose
-/// squares overflow: one pattern for each shape, and another one in the next operation.
+/// squares overflow. Each shape has one pattern, which differs between operations.
 fn special<T: Drawn + Bytes>(from: fn(f32) -> T) {
     let patterns: [&[f32]; 7] = [
         &[f32::INFINITY, 1.0],

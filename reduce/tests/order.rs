@@ -71,8 +71,8 @@ fn chunks_that_the_page_counts() {
     assert_eq!(pick(1 << 30, 2), Some(Shape::Chunks { chunks: 4096, vectors: 32768 }));
 }
 
-/// Checks the bits of earlier versions, for every shape. If any of these bits changes, `ORDER` must
-/// change too.
+/// Checks that the bits for every shape are those of earlier versions. If any of them changes,
+/// `ORDER` must change too.
 #[test]
 fn the_bits_of_version_1() {
     assert_eq!(samebits::ORDER, 1);

@@ -1,5 +1,5 @@
-//! Indices and extremes: the interpreter's results have the bits of the host's, and the host's are
-//! those of a naive search.
+//! Tests that the interpreter's indices and extremes have the bits of the host's, and that the
+//! host's are those of a naive search.
 
 mod drawn;
 mod machine;
@@ -77,7 +77,7 @@ fn naive<T: Drawn>(values: &[T], operation: Operation) -> [u64; 2] {
     [all, index.unwrap() as u64]
 }
 
-/// The sizes of slices in bytes, for each way to divide them, and awkward numbers of elements.
+/// The sizes of slices in bytes, one for each shape of a launch.
 const BYTES: [usize; 4] = [2_044, 2_056, 16_400, 60_000];
 const AWKWARD: [usize; 10] = [1, 2, 31, 32, 33, 63, 65, 255, 257, 1025];
 
@@ -168,7 +168,7 @@ fn rows() {
     }
 }
 
-/// Checks slices whose elements are all equal, or all NaN, and of no elements.
+/// Checks slices whose elements are all equal or all NaN, and empty slices.
 #[test]
 fn no_element_stands_out() {
     for n in [1, 40, 5_000, 100_003] {

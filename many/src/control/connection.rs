@@ -17,9 +17,9 @@ use super::{
     wire::{Hello, Message, said},
 };
 
-/// The maximum time without a message on a connection; after this time, its rank counts as lost. If
-/// a process dies, its connections close immediately; this timeout detects the failure of a whole
-/// machine.
+/// The maximum time without a message on a connection, after which its rank counts as lost. If a
+/// process dies, its connections close immediately, so this timeout only detects the failure of a
+/// whole machine.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// The interval between heartbeats.
@@ -41,7 +41,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Returns the first loss, as a sentence.
+    /// Returns a sentence about the first lost rank, if a rank is lost.
     pub(super) fn gone(&self) -> Option<String> {
         if !self.lost.load(Ordering::Acquire) {
             return None;
@@ -49,7 +49,8 @@ impl Shared {
         self.sentence.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Marks this rank as about to end, so that a closed connection no longer counts as a loss.
+    /// Marks this rank as about to end. From then on, a closed connection does not count as a lost
+    /// rank.
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
@@ -58,7 +59,7 @@ impl Shared {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Records the first loss, and reports it to the other ranks.
+    /// Records a sentence about the first lost rank, and sends it to the other ranks.
     pub(super) fn declare(&self, sentence: String, others: &[Connection]) {
         let mut known = self.sentence.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_over() || known.is_some() {
@@ -72,7 +73,7 @@ impl Shared {
         }
     }
 
-    /// Records that a rank closed its connection without a goodbye.
+    /// Records that a rank is lost, because it closed its connection without a goodbye.
     pub(super) fn lose(&self, who: &Hello, others: &[Connection]) {
         self.declare(format!("{} is gone; the sum was aborted", seats::name(who)), others);
     }

@@ -1,4 +1,5 @@
-//! The rendezvous of the ranks: rank 0 listens, the others connect, and all receive the list of members.
+//! The rendezvous of the ranks. Rank 0 listens, the other ranks connect to it, and all ranks get
+//! the list of members.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -26,10 +27,10 @@ use crate::{Error, Result};
 const HELLO: Duration = Duration::from_secs(2);
 
 /// The maximum number of new connections that are handled concurrently. This limits the number of
-/// threads that connections from strangers can occupy.
+/// threads that other programs can occupy.
 const STRANGERS: usize = 64;
 
-/// Connects this rank to the others. `id` creates the id that rank 0 distributes.
+/// Connects this rank to the other ranks. `id` creates the id that rank 0 distributes.
 pub fn meet(
     meeting: &Meeting,
     hello: Hello,
@@ -123,7 +124,7 @@ fn host(meeting: &Meeting, own: Hello, id: impl FnOnce() -> Result<Vec<u8>>) -> 
     open(meeting, 0, members, id, connections)
 }
 
-/// Returns a list of ranks as text, which names at most eight of them.
+/// Returns a list of ranks as text. The text names at most eight ranks.
 fn ranks(missing: &[u32]) -> String {
     let all: Vec<String> = missing.iter().take(8).map(u32::to_string).collect();
     match missing {
@@ -142,8 +143,8 @@ fn refuse(why: String, streams: &mut [TcpStream]) -> Error {
     Error::Meeting(why)
 }
 
-/// Reads the hello of a new connection in a thread, so that a slow peer does not delay the others. A peer
-/// with the wrong token is sent the reason, and its connection is closed.
+/// Reads the hello of a new connection in a thread, so that a slow peer does not delay other peers.
+/// A peer with the wrong token is sent the reason, and its connection is closed.
 fn greet(
     stream: TcpStream,
     token: String,
@@ -183,7 +184,7 @@ fn ask(mut stream: TcpStream, token: &str) -> std::io::Result<Option<(Hello, Tcp
     Ok(Some((hello, stream)))
 }
 
-/// Reads until a deadline, even if the bytes arrive slowly.
+/// A reader that fails at a deadline, even if bytes arrive slowly until then.
 struct Within<'s> {
     stream: &'s TcpStream,
     deadline: Instant,

@@ -24,7 +24,7 @@ use wire::{Hello, Message, said};
 pub use connection::SILENCE;
 pub use meeting::meet;
 
-/// The group's connections: from rank 0 to all other ranks, or from another rank to rank 0.
+/// The connections of a rank: on rank 0, to all other ranks, and on another rank, to rank 0.
 #[derive(Debug)]
 pub struct Control {
     rank: u32,
@@ -41,7 +41,7 @@ pub struct Control {
 pub struct Meeting {
     /// The address on which rank 0 listens.
     pub address: SocketAddr,
-    /// The secret that all ranks share; rank 0 refuses a rank without it.
+    /// The secret that all ranks share. Rank 0 refuses a rank that does not have it.
     pub token: String,
     /// The timeout of the rendezvous, and of each later wait for the other ranks.
     pub timeout: Duration,
@@ -63,8 +63,8 @@ impl Control {
         &self.members
     }
 
-    /// If a rank is lost, returns an error that names the rank. While no rank is lost, this
-    /// method only reads one atomic flag, so polling it is cheap.
+    /// Returns an error that names the lost rank, if a rank is lost. Otherwise, this method only
+    /// reads one atomic flag, so it can be polled.
     pub fn alive(&self) -> Result<()> {
         match self.shared.gone() {
             None => Ok(()),
@@ -161,7 +161,8 @@ impl Control {
     fn next(&self, what: &str) -> Result<(u32, Message)> {
         let deadline = Instant::now() + self.timeout;
         loop {
-            // Messages that arrived before a loss are read before the loss is reported.
+            // Messages that arrived before a rank was lost are read before the lost rank is
+            // reported.
             match self.inbox.recv_timeout(Duration::from_millis(2)) {
                 Ok((rank, Message::Leave)) => {
                     let who = seats::name(&self.members[rank as usize]);

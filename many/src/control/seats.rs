@@ -7,7 +7,7 @@ pub fn name(hello: &Hello) -> String {
     format!("rank {} ({}, pid {})", hello.rank, hello.host, hello.pid)
 }
 
-/// Returns the reason why a rank cannot join the connected ranks, if there is one.
+/// Returns the reason why a new rank cannot join the connected ranks, or `None` if it can.
 pub fn contradiction(there: &[Hello], new: &Hello) -> Option<String> {
     let zero = there.first()?;
     if new.world != zero.world {

@@ -13,7 +13,8 @@ pub const MAGIC: [u8; 8] = *b"many/1\r\n";
 /// rank.
 pub const LONGEST: u32 = 1 << 20;
 
-/// A nonce: a number that is used only once. A rank seals its hello with this number and the token.
+/// A nonce, which is a number that is used only once. A rank seals its hello with the nonce and the
+/// token.
 pub type Nonce = [u8; 16];
 
 /// The identity of a rank.
@@ -22,7 +23,7 @@ pub type Nonce = [u8; 16];
 pub struct Hello {
     /// The rank.
     pub rank: u32,
-    /// The number of ranks, as given by its launcher.
+    /// The number of ranks, according to this rank's launcher.
     pub world: u32,
     /// The launcher's name for the job, with the job's restart count.
     pub job: String,
@@ -96,8 +97,8 @@ impl Message {
     }
 }
 
-/// Returns the seal of a hello: an HMAC whose key is derived from the token. The token itself is
-/// never sent.
+/// Returns the seal of a hello, which is an HMAC whose key is derived from the token. The token
+/// itself is never sent.
 pub fn seal(token: &str, nonce: &Nonce, hello: &Hello) -> String {
     let text = serde_json::to_vec(hello).expect("numbers and texts have JSON");
     let key = Hash::hash(token.as_bytes());
@@ -176,8 +177,8 @@ mod tests {
     }
 
     proptest! {
-        /// Random bytes, or a message with changed bytes, result in an error or a message, but
-        /// never in a panic.
+        /// Checks that random bytes and messages with changed bytes give an error or a message, but
+        /// no panic.
         #[test]
         fn garbage_is_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = Message::receive(&mut bytes.as_slice());

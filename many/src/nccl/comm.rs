@@ -1,10 +1,10 @@
-//! Communicators, with which ranks join a group and queue operations.
+//! NCCL's communicators, with which ranks join a group and queue operations.
 //!
-//! This file contains `unsafe` code. Calls that need another rank do not block the host: their
-//! state is polled until a deadline or until a rank is lost. A non-blocking communicator creates a
-//! thread for each group of calls, which costs about 50 µs. Collectives therefore use a second
+//! This file contains `unsafe` code. Calls that need another rank do not block the host, which
+//! polls their state until a deadline or until a rank is lost. A non-blocking communicator creates
+//! a thread for each group of calls, which costs about 50 µs. Collectives therefore use a second
 //! communicator, which is split off from the first and may block. The calls of the second
-//! communicator never have to wait, because all ranks are connected once they have joined.
+//! communicator never wait for other ranks, because all ranks are connected when they have joined.
 #![expect(unsafe_code, reason = "NCCL is called through its C functions")]
 
 use std::{
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// A check that is called while waiting; an error ends the wait.
+/// A check that is called during a wait. An error ends the wait.
 pub type Alive<'a> = &'a dyn Fn() -> Result<()>;
 
 /// The stream of a rank, or `None` in a test that loads a library without a GPU.
@@ -33,18 +33,18 @@ pub type Place = Option<Arc<CudaStream>>;
 pub struct Comm {
     nccl: Nccl,
     rank: u32,
-    /// The non-blocking communicator, which is for joining and for transfers that first connect two
-    /// ranks.
+    /// The non-blocking communicator, for joining and for transfers that may first have to connect
+    /// two ranks.
     raw: Raw,
-    /// The communicator for collectives, which queues without waiting for the other ranks. If there is no second
-    /// communicator, this field is the same as `raw`.
+    /// The communicator for collectives, which queues operations without waiting for other ranks.
+    /// If there is no second communicator, this field is equal to `raw`.
     ready: Raw,
     stream: Place,
     broken: bool,
 }
 
-/// The environment variable with which NCCL selects whether ranks connect when they join (0) or at
-/// their first exchange.
+/// The environment variable that selects whether NCCL connects ranks when they join (0) or at their
+/// first exchange.
 const CONNECT: &str = "NCCL_RUNTIME_CONNECT";
 
 /// The first version of NCCL that reads this variable. Older versions connect ranks when they join.
@@ -101,7 +101,7 @@ impl Comm {
             Error::Nccl(format!("NCCL's id has 128 bytes, but rank 0 sent {}", id.len()))
         })?;
         let mut comms = Vec::new();
-        // NCCL keeps these pointers, and writes through them once a communicator is ready.
+        // NCCL keeps pointers to these elements, and writes to them when a communicator is ready.
         let mut raws = vec![ptr::null_mut(); ranks.len()];
         // SAFETY: the group is ended below on every path.
         unsafe { (nccl.functions.group_start)() };
@@ -188,11 +188,11 @@ impl Comm {
         }
     }
 
-    /// Gathers `each` bytes from every rank on every rank. This rank's bytes are already at their
-    /// place in `row`.
+    /// Copies `each` bytes of every rank to every rank. This rank's bytes are already in `row`.
     ///
     /// # Safety
-    /// `row` must point to `world * each` bytes on the device until the stream has passed this point.
+    /// `row` must point to `world * each` bytes on the device until the stream has passed this
+    /// point.
     pub(crate) unsafe fn all_gather(&self, row: u64, each: u64, rank: u32) -> Result<()> {
         let own = (row + u64::from(rank) * each) as *const c_void;
         let (row, stream) = (row as *mut c_void, handle(&self.stream));
@@ -263,7 +263,7 @@ impl Comm {
         self.nccl.check("receiving", code, self.raw)
     }
 
-    /// Leaves the other ranks, and waits up to two seconds for them to leave too.
+    /// Leaves the group, and waits up to two seconds until the other ranks leave too.
     fn leave(&mut self) -> Result<()> {
         bind(&self.stream)?;
         if self.ready != self.raw {
@@ -309,7 +309,7 @@ pub(crate) enum Kind {
     Ready,
 }
 
-/// Splits the blocking communicators for collectives off from the communicators that have joined.
+/// Splits blocking communicators, for collectives, off from the communicators that have joined.
 fn split(nccl: &Nccl, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -> Result<()> {
     let mut all = vec![ptr::null_mut(); comms.len()];
     // SAFETY: the group is ended below on every path.
@@ -317,8 +317,8 @@ fn split(nccl: &Nccl, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -
     let mut begun = Ok(());
     for (comm, ready) in comms.iter().zip(&mut all) {
         begun = bind(&comm.stream).and_then(|()| {
-            // SAFETY: the communicator is live, and `all` keeps the pointer valid until the result is
-            // written or the communicator is aborted.
+            // SAFETY: the communicator is live, and `all` keeps the pointer valid until the result
+            // is written or the communicator is aborted.
             let code = unsafe {
                 let (rank, config) = (comm.rank as c_int, &mut config(true));
                 (nccl.functions.split)(comm.raw, 0, rank, ready, config)
@@ -334,7 +334,8 @@ fn split(nccl: &Nccl, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -
     let ended = nccl.check(JOINING, code, ptr::null_mut());
     let done = begun.and(ended).and_then(|()| settle(JOINING, comms, Kind::Raw, deadline, alive));
     if done.is_err() {
-        // The communicators are aborted before the pointers into `all` become invalid.
+        // The communicators are aborted before `all` is dropped, because NCCL may still hold
+        // pointers into it.
         comms.iter_mut().for_each(Comm::abort);
     }
     for (comm, ready) in comms.iter_mut().zip(all).filter(|(_, ready)| !ready.is_null()) {

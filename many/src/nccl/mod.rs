@@ -21,7 +21,7 @@ pub use places::{places, version};
 
 use crate::{Error, Result};
 
-/// The first version that has non-blocking communicators and all the functions that the program
+/// The oldest version that has non-blocking communicators and all the functions that the program
 /// calls.
 pub const OLDEST: u32 = 21_800;
 
@@ -30,8 +30,8 @@ pub const OLDEST: u32 = 21_800;
 #[derive(Clone, Copy)]
 struct Id([u8; 128]);
 
-/// The `ncclConfig_t` of version 2.18. Newer libraries treat the fields that this version lacks as
-/// undefined.
+/// The `ncclConfig_t` of version 2.18. Newer libraries treat fields that this version does not have
+/// as undefined.
 #[repr(C)]
 struct Config {
     size: usize,
@@ -74,8 +74,8 @@ macro_rules! functions {
             Ok(Functions {
                 $($field: {
                     let name = concat!($symbol, "\0").as_bytes();
-                    // SAFETY: the type is the one in NCCL's header, and the library is stored with the
-                    // function.
+                    // SAFETY: the type is the one in NCCL's header, and the library is stored with
+                    // the function.
                     *unsafe { library.get(name) }.map_err(|_| $symbol)?
                 },)+
                 _library: library,
@@ -154,7 +154,8 @@ impl Nccl {
         let mut code = 0;
         {
             type Version = unsafe extern "C" fn(*mut c_int) -> Code;
-            // SAFETY: the type is the one in NCCL's header, and the pointer is valid for the result.
+            // SAFETY: the type is the one in NCCL's header, and the pointer is valid for the
+            // result.
             let asked = unsafe {
                 library.get::<Version>(b"ncclGetVersion\0").map(|version| version(&mut code))
             };

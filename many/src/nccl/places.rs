@@ -16,9 +16,9 @@ pub fn version(code: u32) -> String {
     }
 }
 
-/// Returns the locations to search, the most likely first: `.venv` in this folder or in one of its
-/// parents, where `cargo x nccl` installs NCCL; the folder in `VIRTUAL_ENV`; the loader's path
-/// (`LD_LIBRARY_PATH`); and the folders of distributions and toolkits.
+/// Returns the locations to search, beginning with the most likely one: `.venv` in this folder or
+/// in one of its parents, where `cargo x nccl` installs NCCL; the folder in `VIRTUAL_ENV`; the
+/// loader's path (`LD_LIBRARY_PATH`); and the folders of distributions and toolkits.
 pub fn places() -> Vec<PathBuf> {
     let here = env::current_dir().unwrap_or_default();
     let venvs = here.ancestors().map(|folder| folder.join(".venv"));

@@ -1,4 +1,4 @@
-/* Invalid calls return a code and set a message; none aborts the program. */
+/* Checks that invalid calls return a status code and set a message, and that none aborts the program. */
 #include <cuda_runtime_api.h>
 #include <samebits.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static void expect(samebits_status status, samebits_status expected, const char 
     wrong = 1;
 }
 
-/* Calls with device memory, each of which is refused before a launch. */
+/* Makes invalid calls with device memory, each of which fails before a launch. */
 static void on_a_device(void)
 {
     float *device = NULL, sum = -1;
@@ -36,7 +36,7 @@ static void on_a_device(void)
     expect(samebits_sum_rows_into(SAMEBITS_F32, device, 2, 0, 0, device, NULL), SAMEBITS_INVALID, "2 rows of 0");
     expect(samebits_sum(SAMEBITS_F32, NULL, 0, &sum, NULL), SAMEBITS_OK, "");
     if (sum != 0) wrong = 1;
-    /* A graph under capture has no result to wait for; the refused call leaves the capture intact. */
+    /* During a capture there is no result to wait for. The failed call does not invalidate the capture. */
     if (cudaStreamCreate(&stream) || cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal)) wrong = 1;
     expect(samebits_sum(SAMEBITS_F32, device, 8, &sum, stream), SAMEBITS_INVALID, "being captured");
     if (cudaStreamEndCapture(stream, &graph) || cudaGraphDestroy(graph) || cudaStreamDestroy(stream)) wrong = 1;
@@ -132,7 +132,7 @@ int main(void)
     expect(samebits_accumulator_add(SAMEBITS_F64, NULL, large, 1), SAMEBITS_INVALID, "accumulator is a null pointer");
     expect(samebits_accumulator_add_device(SAMEBITS_F64, NULL, large, 1, NULL), SAMEBITS_INVALID, "accumulator is a null pointer");
 
-    /* Before the program has a context, a call reports this, or it reports that there is no GPU. */
+    /* No context exists yet, so the call reports either this or that there is no GPU. */
     samebits_status status = samebits_sum(SAMEBITS_F64, NULL, 8, &sum, NULL);
     if (status != SAMEBITS_UNAVAILABLE && status != SAMEBITS_CUDA) wrong = 1;
     printf("samebits_sum without a context: %s\n", samebits_last_error());

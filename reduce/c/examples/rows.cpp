@@ -1,4 +1,5 @@
-// Sums the rows of a matrix on a stream, and compares each sum with that on the host, bit by bit.
+// Sums the rows of a matrix on a stream, and compares the bits of each sum with those of the sum on
+// the host.
 #include <cuda_runtime_api.h>
 #include <samebits.h>
 

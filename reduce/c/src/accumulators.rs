@@ -12,10 +12,10 @@ use crate::{
     status::checked,
 };
 
-/// The bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
+/// The number of bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
 pub const SAMEBITS_ACCUMULATOR_F32: u64 = 96;
 
-/// The bytes of an accumulator for SAMEBITS_F64.
+/// The number of bytes of an accumulator for SAMEBITS_F64.
 pub const SAMEBITS_ACCUMULATOR_F64: u64 = 552;
 
 const _: () = {
@@ -23,9 +23,11 @@ const _: () = {
     assert!(SAMEBITS_ACCUMULATOR_F64 == ExactAccumulator::<f64>::BYTES as u64);
 };
 
-/// Writes an accumulator without elements to host memory at `accumulator`: SAMEBITS_ACCUMULATOR_F32 bytes for floats
-/// and halves, and SAMEBITS_ACCUMULATOR_F64 bytes for doubles. The bytes can be copied, stored, and sent to other
-/// machines; equal sums of equally many elements have equal bytes. EXACT.md of the Rust crate defines their layout.
+/// Writes an accumulator without elements to host memory at `accumulator`. It has
+/// SAMEBITS_ACCUMULATOR_F32 bytes for floats and halves, and SAMEBITS_ACCUMULATOR_F64 bytes for
+/// doubles. The bytes can be copied, stored, and sent to other machines. Accumulators of the same
+/// number of elements with equal sums have equal bytes. EXACT.md of the Rust crate defines the
+/// layout.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -53,7 +55,8 @@ pub unsafe extern "C" fn samebits_accumulator_add(
     checked(|| unsafe { exact::add(Input { type_, input, n }, accumulator) })
 }
 
-/// Adds the products of `n` elements in host memory at `a` and at `b`, pair by pair, to an accumulator.
+/// Adds the products of the `n` pairs of elements in host memory at `a` and at `b` to an
+/// accumulator.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -69,8 +72,8 @@ pub unsafe extern "C" fn samebits_accumulator_add_products(
     checked(|| unsafe { exact::add_products(Pair { type_, a, b, n }, accumulator) })
 }
 
-/// Adds the `n` elements in device memory at `input` to an accumulator, which is in host memory, and waits for the
-/// stream. The bytes are those that samebits_accumulator_add would give.
+/// Adds the `n` elements in device memory at `input` to an accumulator in host memory, and waits
+/// for the stream. The accumulator has the same bytes as after samebits_accumulator_add.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -86,8 +89,8 @@ pub unsafe extern "C" fn samebits_accumulator_add_device(
     checked(|| unsafe { exact::add_device(Input { type_, input, n }, accumulator, stream) })
 }
 
-/// Adds the products of `n` elements in device memory at `a` and at `b` to an accumulator, which is in host memory,
-/// and waits for the stream.
+/// Adds the products of the `n` pairs of elements in device memory at `a` and at `b` to an
+/// accumulator in host memory, and waits for the stream.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -104,7 +107,8 @@ pub unsafe extern "C" fn samebits_accumulator_add_products_device(
     checked(|| unsafe { exact::add_products_device(Pair { type_, a, b, n }, accumulator, stream) })
 }
 
-/// Merges the accumulator at `other` into the one at `accumulator`; merging in any order gives the same bytes.
+/// Merges the accumulator at `other` into the accumulator at `accumulator`. The bytes do not depend
+/// on the order of merges.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -118,8 +122,8 @@ pub unsafe extern "C" fn samebits_accumulator_merge(
     checked(|| unsafe { exact::merge(type_, accumulator, other) })
 }
 
-/// Writes the sum of an accumulator's elements, rounded once, to host memory at `result`. The accumulator is not
-/// changed.
+/// Writes the sum of an accumulator's elements, rounded once, to host memory at `result`. The
+/// accumulator is not changed.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -133,8 +137,8 @@ pub unsafe extern "C" fn samebits_accumulator_round(
     checked(|| unsafe { exact::round(type_, accumulator, result, false) })
 }
 
-/// Writes the square root of an accumulator's sum, rounded once, to host memory at `result`. The root of a sum of
-/// squares is the norm.
+/// Writes the square root of an accumulator's sum, rounded once, to host memory at `result`. The
+/// root of a sum of squares is the norm.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.

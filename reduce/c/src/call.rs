@@ -1,5 +1,5 @@
-//! Implements the C functions: selects the element type of a call, and returns errors as status
-//! codes.
+//! The implementation of the C functions, which selects the element type of a call and returns
+//! errors.
 
 use std::{ffi::c_void, slice};
 
@@ -29,7 +29,7 @@ impl Rows {
     }
 }
 
-/// An error from the library, or an error in an argument that only C can pass.
+/// An error of the Rust library, or an invalid argument that only C can pass.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),
@@ -44,8 +44,8 @@ impl From<Error> for Failure {
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-/// Evaluates an expression in which `$T` is the type with the given number. Numbers that are not in
-/// the list give an error with the given message.
+/// Evaluates an expression in which `$T` is the type with the given number. If the number is not in
+/// the list, returns an error with the given message.
 macro_rules! with_one_of {
     ([$($known:literal: $type:ty),+], $number:expr, $T:ident, $body:expr, $other:ident => $message:expr) => {
         match $number {
@@ -148,8 +148,8 @@ pub(crate) unsafe fn host_rows(
         // SAFETY: guaranteed by the caller.
         let elements = unsafe { elements::<T>(input, n) }?;
         let sums = on_threads(|| host::sum_rows(elements, rows.checked()))?;
-        // SAFETY: the address is neither null nor misaligned, and has room for as many sums as there are
-        // rows.
+        // SAFETY: the address is neither null nor misaligned, and has room for as many sums as
+        // there are rows.
         unsafe { sums.as_ptr().copy_to_nonoverlapping(result, sums.len()) };
         Ok(())
     })
@@ -170,7 +170,8 @@ pub(crate) unsafe fn elements<'a, T>(input: *const c_void, n: u64) -> Result<&'a
             "{n} elements of {size} bytes are more than memory can hold: check the length"
         )));
     }
-    // SAFETY: the address is neither null nor misaligned, and the caller guarantees `n` elements there.
+    // SAFETY: the address is neither null nor misaligned, and the caller guarantees `n` elements
+    // there.
     Ok(unsafe { slice::from_raw_parts(input, n as usize) })
 }
 

@@ -1,4 +1,4 @@
-//! Implements the C functions for exact sums, for every element type.
+//! The implementation of the C functions for exact sums, for every element type.
 
 use std::{ffi::c_void, slice};
 
@@ -164,8 +164,8 @@ pub(crate) unsafe fn rows(
     })
 }
 
-/// Changes an accumulator of elements of type `$T`, given the address of the accumulator's bytes. If the change
-/// fails, the bytes stay as they are.
+/// Changes an accumulator of elements of type `$T`, whose bytes are at an address. If the change
+/// fails, the bytes are not changed.
 macro_rules! change {
     ($at:expr, $T:ident, |$sum:ident| $body:expr) => {{
         type Sum = ExactAccumulator<<$T as Element>::Output>;
@@ -269,10 +269,10 @@ pub(crate) unsafe fn round(
     })
 }
 
-/// The accumulator whose bytes are at an address.
+/// Returns the accumulator whose bytes are at an address.
 ///
 /// # Safety
-/// There must be as many bytes as an accumulator for elements of that type has.
+/// There must be as many bytes at the address as an accumulator for elements of type `T` has.
 unsafe fn accumulator_at<T: samebits::ExactElement>(
     at: *const c_void,
 ) -> Result<ExactAccumulator<T::Output>> {

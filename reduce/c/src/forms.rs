@@ -13,10 +13,11 @@ use crate::{
     status::checked,
 };
 
-/// Writes the smallest or largest element of each of `rows` rows, and the lowest index of an element that has it, to
-/// consecutive elements of device memory at `values` and `indices`. The operation is SAMEBITS_MIN, SAMEBITS_MAX or
-/// SAMEBITS_LARGEST_MAGNITUDE. The indices are uint64_t; `values` may be null. NaN is ignored, unless all elements of
-/// a row are NaN: then the index is 0. A `pitch` of 0 means contiguous rows. Does not wait, and can be captured into a graph.
+/// Writes the smallest or largest element of each of `rows` rows, and the lowest index of an
+/// element with this value, to consecutive elements of device memory at `values` and `indices`. The
+/// operation is SAMEBITS_MIN, SAMEBITS_MAX or SAMEBITS_LARGEST_MAGNITUDE. The indices are uint64_t;
+/// `values` may be null. NaNs are ignored; if all elements of a row are NaN, the index is 0. A
+/// `pitch` of 0 means contiguous rows. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -46,9 +47,9 @@ pub unsafe extern "C" fn samebits_find_rows_into(
     })
 }
 
-/// Writes the minimum and the maximum of each of `rows` rows, in one pass, to consecutive elements of device memory at
-/// `minima` and `maxima`. A single row may be empty. A `pitch` of 0 means contiguous rows. Does not wait, and can be captured
-/// into a graph.
+/// Writes the minimum and the maximum of each of `rows` rows, in one pass, to consecutive elements
+/// of device memory at `minima` and `maxima`. A single row may be empty. A `pitch` of 0 means
+/// contiguous rows. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -76,9 +77,10 @@ pub unsafe extern "C" fn samebits_min_max_rows_into(
     })
 }
 
-/// Writes the sum of the products of the `n` elements at `a` and at `b` to device memory at `output`. Each product is
-/// rounded, and the products are added in the order of the sum. The types are those of 32 and 64 bits, SAMEBITS_F16 and
-/// SAMEBITS_BF16. Does not wait, and can be captured into a graph.
+/// Writes the sum of the products of the `n` elements at `a` and at `b` to device memory at
+/// `output`. Each product is rounded, and the products are added in the order of samebits_sum_into.
+/// The type must have 32 or 64 bits, or be SAMEBITS_F16 or SAMEBITS_BF16. Does not wait, and can be
+/// captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -102,7 +104,8 @@ pub unsafe extern "C" fn samebits_dot_into(
     })
 }
 
-/// Evaluates an expression in which `$T` is a type with a wider type.
+/// Evaluates an expression in which `$T` is the type with the given number. The type must have a
+/// wider type.
 macro_rules! with_wide {
     ($type:expr, $T:ident, $body:expr) => {
         with_one_of!(
@@ -112,8 +115,9 @@ macro_rules! with_wide {
     };
 }
 
-/// Writes the dot product of elements that are converted to a type of twice the size before they are multiplied. The type is
-/// SAMEBITS_F32, SAMEBITS_I32 or SAMEBITS_U32. Otherwise like samebits_dot_into.
+/// Writes the dot product of elements that are converted to a type of twice the size before they
+/// are multiplied. The type is SAMEBITS_F32, SAMEBITS_I32 or SAMEBITS_U32. Otherwise, the function
+/// is like samebits_dot_into.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -137,7 +141,8 @@ pub unsafe extern "C" fn samebits_dot_wide_into(
     })
 }
 
-/// Writes the results of samebits_find_rows_into for rows in host memory to host memory. Needs no GPU.
+/// Writes the results of samebits_find_rows_into for rows in host memory to host memory. Needs no
+/// GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -162,7 +167,8 @@ pub unsafe extern "C" fn samebits_host_find_rows(
             let found = on_threads(|| host::find_rows(all, sought, layout))?;
             type A = <T as Element>::Output;
             let value = |found: &Found<A>| found.value;
-            // SAFETY: the addresses have room for as many results as there are rows, and are aligned.
+            // SAFETY: the addresses have room for as many results as there are rows, and are
+            // aligned.
             unsafe {
                 if !values.is_null() {
                     write(address::<A>("values", values.cast(), rows)?, found.iter().map(value));
@@ -174,7 +180,8 @@ pub unsafe extern "C" fn samebits_host_find_rows(
     })
 }
 
-/// Writes the results of samebits_min_max_rows_into for rows in host memory to host memory. Needs no GPU.
+/// Writes the results of samebits_min_max_rows_into for rows in host memory to host memory. Needs
+/// no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -200,7 +207,8 @@ pub unsafe extern "C" fn samebits_host_min_max_rows(
                 (1, 0) => Ok(vec![host::min_max(all)]),
                 _ => host::min_max_rows(all, layout),
             })?;
-            // SAFETY: the addresses have room for as many results as there are rows, and are aligned.
+            // SAFETY: the addresses have room for as many results as there are rows, and are
+            // aligned.
             unsafe {
                 write(minima, both.iter().map(|both| both.0));
                 write(maxima, both.iter().map(|both| both.1));
@@ -210,8 +218,8 @@ pub unsafe extern "C" fn samebits_host_min_max_rows(
     })
 }
 
-/// Writes the dot product of host memory, bit-identical to that of samebits_dot_into, to host memory at `result`. Needs no
-/// GPU.
+/// Writes the dot product of elements in host memory, bit-identical to the result of
+/// samebits_dot_into, to host memory at `result`. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -231,8 +239,8 @@ pub unsafe extern "C" fn samebits_host_dot(
     })
 }
 
-/// Writes the dot product of host memory, bit-identical to that of samebits_dot_wide_into, to host memory at `result`. Needs
-/// no GPU.
+/// Writes the dot product of elements in host memory, bit-identical to the result of
+/// samebits_dot_wide_into, to host memory at `result`. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -252,7 +260,8 @@ pub unsafe extern "C" fn samebits_host_dot_wide(
     })
 }
 
-/// Returns the operation with a number, which may not be that of a wide or a logical one.
+/// Returns the operation with the given number. Numbers of wide and of logical operations are
+/// errors.
 fn plain(number: u32) -> crate::call::Result<Operation> {
     if number >= samebits_operation::SAMEBITS_COUNT as u32 || number & SAMEBITS_WIDE != 0 {
         return Err(Failure::Argument(format!(

@@ -1,5 +1,5 @@
-//! samebits for C: the functions that `include/samebits.h` declares. cbindgen generates the header
-//! from this file.
+//! The C interface of samebits: the functions that `include/samebits.h` declares. cbindgen
+//! generates this header from the doc comments and the signatures.
 #![expect(unsafe_code, reason = "C passes addresses and calls functions by their names")]
 #![allow(non_camel_case_types, reason = "C's names")]
 
@@ -31,7 +31,7 @@ pub enum samebits_status {
     SAMEBITS_UNAVAILABLE = 2,
     /// A call to the CUDA driver failed.
     SAMEBITS_CUDA = 3,
-    /// A bug in this library: please report it.
+    /// There is a bug in this library; please report it.
     SAMEBITS_BUG = 4,
 }
 
@@ -172,8 +172,8 @@ pub unsafe extern "C" fn samebits_max_into(
 }
 
 /// Writes the exact sum of the `n` elements at `input`, rounded once to nearest, ties to even, to
-/// host memory at `result`, and waits for it. The result has the same bits in any order of the
-/// elements. The type must be SAMEBITS_F32, SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
+/// host memory at `result`, and waits for it. The bits of the result do not depend on the order of
+/// the elements. The type must be SAMEBITS_F32, SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -189,8 +189,8 @@ pub unsafe extern "C" fn samebits_exact_sum(
     checked(|| unsafe { exact::wait_exact(Input { type_, input, n }, result, stream) })
 }
 
-/// Writes the exact sum, bit-identical to that of samebits_exact_sum, to device memory at `output`, in
-/// the order of the stream. Does not wait, and can be captured into a graph.
+/// Writes the exact sum, bit-identical to the result of samebits_exact_sum, to device memory at
+/// `output`, in the order of the stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -229,8 +229,9 @@ pub unsafe extern "C" fn samebits_sum_rows_into(
     checked(|| unsafe { call::rows(type_, input, rows, output, stream) })
 }
 
-/// Writes the exact sum of the products of `n` elements at `a` and at `b`, pair by pair, rounded once, to host memory
-/// at `result`, and waits for it. The types are those of samebits_exact_sum.
+/// Writes the exact sum of the products of the `n` pairs of elements at `a` and at `b`, rounded
+/// once, to host memory at `result`, and waits for it. The type must be SAMEBITS_F32, SAMEBITS_F64,
+/// SAMEBITS_F16 or SAMEBITS_BF16.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -247,8 +248,8 @@ pub unsafe extern "C" fn samebits_exact_dot(
     checked(|| unsafe { exact::wait_dot(Pair { type_, a, b, n }, result, stream) })
 }
 
-/// Writes the exact dot product, bit-identical to that of samebits_exact_dot, to device memory at
-/// `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+/// Writes the exact dot product, bit-identical to the result of samebits_exact_dot, to device
+/// memory at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -265,9 +266,10 @@ pub unsafe extern "C" fn samebits_exact_dot_into(
     checked(|| unsafe { exact::leave_dot(Pair { type_, a, b, n }, output, stream) })
 }
 
-/// Writes the square root of the exact sum of the squares of the `n` elements at `input`, rounded once, to host memory
-/// at `result`, and waits for it. The types are those of samebits_exact_sum. samebits_exact_dot of an array with itself
-/// is the sum of the squares.
+/// Writes the square root of the exact sum of the squares of the `n` elements at `input`, rounded
+/// once, to host memory at `result`, and waits for it. The type must be SAMEBITS_F32, SAMEBITS_F64,
+/// SAMEBITS_F16 or SAMEBITS_BF16. The sum of the squares is the samebits_exact_dot of the array
+/// with itself.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -283,8 +285,8 @@ pub unsafe extern "C" fn samebits_exact_norm(
     checked(|| unsafe { exact::wait_norm(Input { type_, input, n }, result, stream) })
 }
 
-/// Like samebits_sum_rows_into, but writes exact sums: each is rounded once and bit-identical to the
-/// result of samebits_exact_sum for that row alone.
+/// Like samebits_sum_rows_into, but writes exact sums. Each sum is rounded once, and is
+/// bit-identical to the result of samebits_exact_sum for that row alone.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -303,8 +305,8 @@ pub unsafe extern "C" fn samebits_exact_sum_rows_into(
     checked(|| unsafe { exact::rows(type_, input, rows, output, stream) })
 }
 
-/// Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum is
-/// bit-identical to that of samebits_sum. Needs no GPU.
+/// Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum
+/// is bit-identical to the result of samebits_sum. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -320,7 +322,7 @@ pub unsafe extern "C" fn samebits_host_sum(
 }
 
 /// Writes the minimum of the `n` elements in host memory at `input` to host memory at `result`. The
-/// minimum is bit-identical to that of samebits_min. Needs no GPU.
+/// minimum is bit-identical to the result of samebits_min. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -336,7 +338,7 @@ pub unsafe extern "C" fn samebits_host_min(
 }
 
 /// Writes the maximum of the `n` elements in host memory at `input` to host memory at `result`. The
-/// maximum is bit-identical to that of samebits_max. Needs no GPU.
+/// maximum is bit-identical to the result of samebits_max. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -352,7 +354,7 @@ pub unsafe extern "C" fn samebits_host_max(
 }
 
 /// Writes the exact sum of the `n` elements in host memory at `input` to host memory at `result`.
-/// The sum is bit-identical to that of samebits_exact_sum. Needs no GPU.
+/// The sum is bit-identical to the result of samebits_exact_sum. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -367,9 +369,9 @@ pub unsafe extern "C" fn samebits_host_exact_sum(
     checked(|| unsafe { exact::host_exact(Input { type_, input, n }, result) })
 }
 
-/// Writes the exact dot product of the elements in host memory at `a` and at `b`, bit-identical to that
-/// of samebits_exact_dot, to host memory at `result`. The type must be SAMEBITS_F32, SAMEBITS_F64,
-/// SAMEBITS_F16 or SAMEBITS_BF16.
+/// Writes the exact dot product of the elements in host memory at `a` and at `b`, bit-identical to
+/// the result of samebits_exact_dot, to host memory at `result`. The type must be SAMEBITS_F32,
+/// SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -385,8 +387,8 @@ pub unsafe extern "C" fn samebits_host_exact_dot(
     checked(|| unsafe { exact::host_dot(Pair { type_, a, b, n }, result) })
 }
 
-/// Writes the exact norm of the `n` elements in host memory at `input`, bit-identical to that of
-/// samebits_exact_norm, to host memory at `result`.
+/// Writes the exact norm of the `n` elements in host memory at `input`, bit-identical to the result
+/// of samebits_exact_norm, to host memory at `result`.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -428,16 +430,16 @@ pub extern "C" fn samebits_last_error() -> *const c_char {
     status::last_error()
 }
 
-/// Returns the version number of the order of additions. Versions of this library that have the same
-/// order give bit-identical results.
+/// Returns the version number of the order of additions. Versions of this library that have the
+/// same order give bit-identical results.
 #[unsafe(no_mangle)]
 pub extern "C" fn samebits_order() -> u32 {
     samebits::ORDER
 }
 
 /// Frees the memory that the calling thread keeps on devices and on the host. A later call
-/// allocates new memory. Call this function before you reset a device, and before the program ends if
-/// you check for leaks. When a thread ends, its memory is freed as well.
+/// allocates new memory. Call this function before you reset a device, and before the program ends
+/// if you check for leaks. When a thread ends, its memory is freed as well.
 #[unsafe(no_mangle)]
 pub extern "C" fn samebits_close() {
     samebits::close();

@@ -14,9 +14,10 @@ use crate::{
     status::checked,
 };
 
-/// Writes the result of a samebits_operation along one axis of a contiguous tensor, whose `rank` lengths are at `shape`, to
-/// consecutive elements of device memory at `output`. The results have the shape of the tensor without the axis, and each is
-/// bit-identical to that of a slice. Does not wait, and can be captured into a graph.
+/// Writes the result of a samebits_operation along one axis of a contiguous tensor, whose `rank`
+/// lengths are at `shape`, to consecutive elements of device memory at `output`. The results have
+/// the shape of the tensor without the axis. Each result is bit-identical to that of a slice with
+/// the same elements. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -47,7 +48,8 @@ pub unsafe extern "C" fn samebits_reduce_axis_into(
     })
 }
 
-/// Writes the results of samebits_reduce_axis_into for a tensor in host memory to host memory. Needs no GPU.
+/// Writes the results of samebits_reduce_axis_into for a tensor in host memory to host memory.
+/// Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -72,18 +74,20 @@ pub unsafe extern "C" fn samebits_host_reduce_axis(
             // SAFETY: guaranteed by the caller.
             let all = unsafe { self::elements::<T>(input, shape.iter().product()) }?;
             let values = on_threads(|| host::read_columns::<T, W>(all, reduction, columns))?;
-            // SAFETY: the address has room for as many results, and is aligned.
+            // SAFETY: the address has room for all results, and is aligned.
             unsafe { write(result, values.into_iter()) };
             Ok(())
         })
     })
 }
 
-/// A list of slices in device memory: samebits_list_new and samebits_list_free.
+/// A list of slices in device memory. samebits_list_new makes a list, and samebits_list_free frees
+/// it.
 pub struct samebits_list(raw::List);
 
-/// Makes a list of `count` slices in device memory, whose addresses are at `inputs` and whose lengths are at `lengths`. The
-/// list can be reduced many times, also in a graph; it does not keep the slices. Waits for a copy to the device.
+/// Makes a list of `count` slices in device memory, whose addresses are at `inputs` and whose
+/// lengths are at `lengths`. The list can be reduced many times, and in a graph. It does not keep
+/// the slices alive. Waits until the addresses and lengths have been copied to the device.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -114,7 +118,7 @@ pub unsafe extern "C" fn samebits_list_new(
     })
 }
 
-/// Frees a list, after the work that uses it. A null pointer is ignored.
+/// Frees a list after the work that uses it. A null pointer is ignored.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -126,9 +130,9 @@ pub unsafe extern "C" fn samebits_list_free(list: *mut samebits_list) {
     }
 }
 
-/// Writes the result of a samebits_operation for each slice of a list to consecutive elements of device memory at `output`, and
-/// the result for all slices together to `total`. One of the two may be null. The type must be that of the list. Does not
-/// wait, and can be captured into a graph.
+/// Writes the result of a samebits_operation for each slice of a list to consecutive elements of
+/// device memory at `output`, and the result for all slices together to `total`. One of the two may
+/// be null. The type must be the type of the list. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -156,7 +160,8 @@ pub unsafe extern "C" fn samebits_reduce_list_into(
     })
 }
 
-/// Writes the results of samebits_reduce_list_into for `count` slices in host memory to host memory. Needs no GPU.
+/// Writes the results of samebits_reduce_list_into for `count` slices in host memory to host
+/// memory. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -197,11 +202,12 @@ pub unsafe extern "C" fn samebits_host_reduce_list(
     })
 }
 
-/// Writes the result of a samebits_operation for each of `rows` ragged rows of the `n` elements at `input` to consecutive
-/// elements of device memory at `output`. Row r has elements offsets[r] to offsets[r + 1] - 1; the offsets are uint64_t in
-/// device memory. Does not wait, and can be captured into a graph. If a row ends before it begins or beyond the input, its
-/// result is that of an empty row, and the word at `bad` in device memory, which you set to 0 before, becomes the complement of
-/// the number of the first such row.
+/// Writes the result of a samebits_operation for each of `rows` ragged rows of the `n` elements at
+/// `input` to consecutive elements of device memory at `output`. Row r has elements offsets[r] to
+/// offsets[r + 1] - 1; the offsets are uint64_t in device memory. Does not wait, and can be
+/// captured into a graph. If a row ends before it begins or after the end of the input, its result
+/// is that of an empty row, and the number of the first such row is recorded: the word at `bad` in
+/// device memory, which you must set to 0 before the call, becomes the complement of this number.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -233,8 +239,8 @@ pub unsafe extern "C" fn samebits_reduce_ragged_into(
     })
 }
 
-/// Writes the results of samebits_reduce_ragged_into for rows in host memory to host memory. Bad offsets are an error. Needs
-/// no GPU.
+/// Writes the results of samebits_reduce_ragged_into for rows in host memory to host memory. Bad
+/// offsets are an error. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -257,16 +263,17 @@ pub unsafe extern "C" fn samebits_host_reduce_ragged(
                 (elements::<T>(input, n)?, elements::<u64>(offsets.cast(), rows.saturating_add(1))?)
             };
             let values = on_threads(|| host::read_ragged::<T, W>(all, reduction, offsets))?;
-            // SAFETY: the address has room for as many results, and is aligned.
+            // SAFETY: the address has room for all results, and is aligned.
             unsafe { write(result, values.into_iter()) };
             Ok(())
         })
     })
 }
 
-/// Writes the mean of each of `rows` rows of floats, and its variance, to consecutive elements of device memory at `means` and
-/// `variances`, in one pass. The variance is the sum of the squared differences from the mean, divided by the number of
-/// elements less `less`, and NaN if there are not more. One of the two pointers may be null. A `pitch` of 0 means
+/// Writes the mean of each of `rows` rows of floats, and its variance, to consecutive elements of
+/// device memory at `means` and `variances`, in one pass. The variance is the sum of the squared
+/// differences from the mean, divided by the number of elements minus `less`. It is NaN if the
+/// number of elements is at most `less`. One of the two pointers may be null. A `pitch` of 0 means
 /// contiguous rows. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
@@ -296,7 +303,8 @@ pub unsafe extern "C" fn samebits_moments_rows_into(
     })
 }
 
-/// Writes the results of samebits_moments_rows_into for rows in host memory to host memory. Needs no GPU.
+/// Writes the results of samebits_moments_rows_into for rows in host memory to host memory. Needs
+/// no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -318,7 +326,8 @@ pub unsafe extern "C" fn samebits_host_moments_rows(
             // SAFETY: guaranteed by the caller.
             let all = unsafe { self::elements::<T>(input, layout.span().unwrap_or(u64::MAX)) }?;
             let found = on_threads(|| host::moments_rows(all, layout, less))?;
-            // SAFETY: the addresses have room for as many results as there are rows, and are aligned.
+            // SAFETY: the addresses have room for as many results as there are rows, and are
+            // aligned.
             unsafe {
                 write(address::<A>("means", means.cast(), rows)?, found.0.into_iter());
                 write(address::<A>("variances", variances.cast(), rows)?, found.1.into_iter());

@@ -12,18 +12,18 @@ use crate::{
     status::checked,
 };
 
-/// An operation. Add SAMEBITS_WIDE to one of the first eight to combine float as double, and int32_t and uint32_t as
-/// 64-bit integers; the result then has that type.
+/// An operation. Add SAMEBITS_WIDE to one of the first eight operations to combine float as double,
+/// and int32_t and uint32_t as 64-bit integers. The result then has the wider type.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum samebits_operation {
-    /// The sum; for no elements, 0.
+    /// The sum. Without elements, it is 0.
     SAMEBITS_SUM = 0,
-    /// The minimum, ignoring NaN; for no elements, the largest value of the type.
+    /// The minimum, ignoring NaN. Without elements, it is the largest value of the type.
     SAMEBITS_MIN = 1,
-    /// The maximum, ignoring NaN; for no elements, the smallest value of the type.
+    /// The maximum, ignoring NaN. Without elements, it is the smallest value of the type.
     SAMEBITS_MAX = 2,
-    /// The sum of floats, divided by their number and rounded once; for no elements, NaN.
+    /// The sum of floats, divided by their number and rounded once. Without elements, it is NaN.
     SAMEBITS_MEAN = 3,
     /// The sum of the squares of floats.
     SAMEBITS_SUM_OF_SQUARES = 4,
@@ -31,7 +31,7 @@ pub enum samebits_operation {
     SAMEBITS_NORM = 5,
     /// The sum of the magnitudes of floats.
     SAMEBITS_SUM_OF_MAGNITUDES = 6,
-    /// The largest magnitude of floats, ignoring NaN; for no elements, 0.
+    /// The largest magnitude of floats, ignoring NaN. Without elements, it is 0.
     SAMEBITS_LARGEST_MAGNITUDE = 7,
     /// The number of elements that are not zero, as an int64_t. NaN is not zero.
     SAMEBITS_COUNT = 64,
@@ -44,11 +44,12 @@ pub enum samebits_operation {
 /// The number that is added to an operation to combine elements in a type of twice the size.
 pub const SAMEBITS_WIDE: u32 = 32;
 
-/// The number that is added to the sum, the minimum and the maximum to read elements as 1 if they are not zero.
+/// The number that is added to the sum, the minimum or the maximum to read elements as 1 if they
+/// are not zero, and otherwise as 0.
 pub(crate) const TRUTH: u32 = samebits_operation::SAMEBITS_COUNT as u32;
 
-/// Evaluates an expression in which `$T` is the type with the given number, and `$W` is the conversion that the operation
-/// applies to its elements.
+/// Evaluates an expression in which `$T` is the type with the given number, and `$W` is the
+/// conversion that the operation applies to its elements.
 macro_rules! with_read {
     ($operation:expr, $type:expr, $T:ident, $W:ident, $body:expr) => {
         match $operation & (SAMEBITS_WIDE | TRUTH) {
@@ -84,8 +85,9 @@ pub(crate) fn operation(number: u32) -> Result<Operation> {
     })
 }
 
-/// Writes the result of a samebits_operation over the `n` elements at `input`, whose samebits_type is `type`, to device
-/// memory at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+/// Writes the result of a samebits_operation over the `n` elements at `input`, whose samebits_type
+/// is `type`, to device memory at `output`, in the order of the stream. Does not wait, and can be
+/// captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -110,8 +112,9 @@ pub unsafe extern "C" fn samebits_reduce_into(
     })
 }
 
-/// Writes the result of a samebits_operation for each of `rows` rows to consecutive elements of device memory at
-/// `output`, like samebits_sum_rows_into. Each result is bit-identical to that of the row alone.
+/// Writes the result of a samebits_operation for each of `rows` rows to consecutive elements of
+/// device memory at `output`, like samebits_sum_rows_into. Each result is bit-identical to the
+/// result for the row alone.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -140,8 +143,9 @@ pub unsafe extern "C" fn samebits_reduce_rows_into(
     })
 }
 
-/// Writes the result of a samebits_operation over the `n` elements in host memory at `input` to host memory at
-/// `result`. It is bit-identical to that of samebits_reduce_into. Needs no GPU.
+/// Writes the result of a samebits_operation over the `n` elements in host memory at `input` to
+/// host memory at `result`. It is bit-identical to the result of samebits_reduce_into. Needs no
+/// GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -167,8 +171,8 @@ pub unsafe extern "C" fn samebits_host_reduce(
     })
 }
 
-/// Writes the result of a samebits_operation for each row in host memory to host memory at `result`. The results are
-/// bit-identical to those of samebits_reduce_rows_into. Needs no GPU.
+/// Writes the result of a samebits_operation for each row in host memory to host memory at
+/// `result`. The results are bit-identical to those of samebits_reduce_rows_into. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -191,8 +195,8 @@ pub unsafe extern "C" fn samebits_host_reduce_rows(
             // SAFETY: guaranteed by the caller.
             let elements = unsafe { self::elements::<T>(input, n) }?;
             let values = on_threads(|| host::read_rows::<T, W>(elements, reduction, layout))?;
-            // SAFETY: the address is neither null nor misaligned, and has room for as many results as
-            // there are rows.
+            // SAFETY: the address is neither null nor misaligned, and has room for as many results
+            // as there are rows.
             unsafe { values.as_ptr().copy_to_nonoverlapping(result, values.len()) };
             Ok(())
         })

@@ -1,4 +1,4 @@
-//! Errors, as status codes and messages.
+//! Status codes and error messages.
 
 use std::{
     cell::RefCell,

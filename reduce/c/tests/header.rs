@@ -10,7 +10,7 @@ fn the_header_is_fresh() {
         cbindgen::Builder::new().with_config(config).with_src(folder.join("src/lib.rs")).generate();
     let mut made = Vec::new();
     bindings.unwrap().write(&mut made);
-    // `type` is a keyword in Rust, and the header has no `# Safety` sections.
+    // Renames `type_`, because `type` is a keyword in Rust, and removes the `# Safety` sections.
     let made = String::from_utf8(made).unwrap().replace("type_", "type");
     let made = made
         .replace(" *\n * # Safety\n * The pointers must be valid, as the header requires.\n", "");

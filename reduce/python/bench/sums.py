@@ -21,7 +21,7 @@ from timing import Device, Gate, Host, cycle, rounds
 
 POWERS = range(10, 31, 2)
 ROWS = [(32, 4096), (4096, 4096), (1 << 18, 1 << 10), (1 << 14, 1 << 14), (2683, 100_003), (256, 1 << 20)]
-POOL = 1 << 28  # The total number of bytes in all copies, which is more than an L2 cache holds.
+POOL = 1 << 28  # The total number of bytes in all copies, which exceeds the size of an L2 cache.
 
 
 def copies(rows, elements):

@@ -127,7 +127,7 @@ def _handle(stream):
 
 
 def _view(x, stream):
-    # DLPack is preferred, because with it the framework orders its own work before the stream's.
+    # DLPack is preferred, because the framework then makes the stream wait for the array's data.
     if not hasattr(x, "__dlpack__"):
         return _from_interface(x, x.__cuda_array_interface__)
     try:

@@ -2,8 +2,8 @@
 
 # The numbers of the operations in the extension module.
 SUM, EXACT = 0, 255
-WIDE = 32  # Added to an operation whose elements are combined in a type of twice the size.
-TRUTH = 64  # Added to the sum, minimum or maximum of ones for the elements that are not zero, and of zeros.
+WIDE = 32  # Added to an operation to combine elements in a type of twice the size.
+TRUTH = 64  # Added to the sum, minimum or maximum to read elements as 1 if they are not zero, else as 0.
 NAMES = {
     0: "sum",
     1: "min",
@@ -165,7 +165,7 @@ def columns_of(shape, strides, axis):
     if strides is None or not batches * rows * inner:
         return batches, rows, inner, inner, rows * inner
     pitch = strides[axis] if rows != 1 else inner
-    # The axes after it must be contiguous, and those before it evenly spaced.
+    # The axes after this axis must be contiguous, and the axes before it evenly spaced.
     others = [(length, stride) for length, stride in zip(shape[:axis], strides[:axis]) if length != 1]
     apart = others[-1][1] if others else rows * pitch
     even = _contiguous(shape[axis + 1 :], strides[axis + 1 :]) and pitch >= inner and apart >= 0

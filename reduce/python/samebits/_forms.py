@@ -118,7 +118,7 @@ def min_max(x, axis):
         if rows:
             min_max_rows(x.kind, x.address, (rows, elements, pitch), lows, highs, x.place)
     else:
-        # Each row has the extremes of no elements.
+        # The rows have no elements, so each result is that of an empty array.
         size = _checks.result_size(x.kind, 1)
         for row in range(rows):
             min_max_rows(x.kind, 0, (1, 0, 0), lows + size * row, highs + size * row, x.place)
@@ -178,7 +178,8 @@ def _number(operation, wide):
     raise ValueError(f"operation is {operation!r}: use one of {', '.join(names)}")
 
 
-# The lists that were made last, by the addresses and lengths of their arrays. A training loop reduces the same gradients again.
+# The most recently used lists, by the addresses and lengths of their arrays. A training loop
+# reduces the same gradients repeatedly.
 _lists = collections.OrderedDict()
 
 

@@ -240,7 +240,7 @@ def _spread(ctx, gradient):
 _sum.register_autograd(_spread, setup_context=_keep)
 
 
-# The exact sum has the gradient of the sum.
+# The exact sum has the same gradient as the sum.
 @torch.library.custom_op("samebits::exact_sum", mutates_args=())
 def _exact_sum(x: torch.Tensor, rows: bool) -> torch.Tensor:
     return _any(x.detach(), _checks.EXACT, -1 if rows else None, None, None)

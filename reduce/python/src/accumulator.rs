@@ -1,4 +1,4 @@
-//! Accumulators of exact sums, to which arrays on the host or on a device are added.
+//! Accumulators for exact sums of arrays on the host or on a device.
 
 use half::{bf16, f16};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyBytes};
@@ -19,7 +19,7 @@ enum Sum {
     Double(ExactAccumulator<f64>),
 }
 
-/// Evaluates an expression in which `$sum` is the accumulator, for both types.
+/// Evaluates an expression in which `$sum` is the accumulator, which can have either type.
 macro_rules! either {
     ($of:expr, $sum:ident, $body:expr) => {
         match $of {
@@ -29,8 +29,8 @@ macro_rules! either {
     };
 }
 
-/// Evaluates an expression in which `$T` is the type with a number, and `$sum` the accumulator for
-/// that type.
+/// Evaluates an expression in which `$T` is the type with the given number, and `$sum` is the
+/// accumulator for that type.
 macro_rules! with_sum {
     ($of:expr, $kind:expr, $T:ident, $sum:ident, $body:expr) => {
         match ($of, $kind) {
@@ -67,7 +67,7 @@ impl Accumulator {
         })
     }
 
-    /// Returns the accumulator with these bytes, whose number determines the type.
+    /// Returns the accumulator with these bytes. The number of bytes determines the type.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Accumulator> {
         let sum = if bytes.len() == ExactAccumulator::<f64>::BYTES {
@@ -124,7 +124,8 @@ impl Accumulator {
     /// addresses.
     fn add(&mut self, py: Python<'_>, kind: u8, addresses: Vec<usize>, n: u64) -> PyResult<()> {
         with_sum!(&mut self.0, kind, T, sum, {
-            // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the arrays alive.
+            // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps
+            // the arrays alive.
             let slice = |at: usize| unsafe { elements::<T>(at, n) };
             py.detach(|| match addresses[..] {
                 [a, b] => on_threads(|| sum.add_products(slice(a), slice(b))),
@@ -149,8 +150,8 @@ impl Accumulator {
         handle: usize,
     ) -> PyResult<()> {
         with_sum!(&mut self.0, kind, T, sum, {
-            // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-            // the stream has passed this point.
+            // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory
+            // until the stream has passed this point.
             py.detach(|| unsafe {
                 let stream = stream(device, handle)?;
                 let other = match addresses[..] {

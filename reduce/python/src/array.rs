@@ -1,5 +1,5 @@
-//! Results for frameworks with immutable arrays, such as JAX. samebits allocates the memory, and
-//! the framework takes it over through DLPack.
+//! Result arrays for frameworks with immutable arrays, such as JAX. samebits allocates the memory,
+//! and the framework takes ownership of it through DLPack.
 
 use std::{
     ffi::{c_int, c_void},
@@ -85,8 +85,8 @@ impl Array {
         (CUDA, self.device)
     }
 
-    /// Returns the capsule for a consumer; the consumer's stream waits for this array's stream.
-    /// Without an argument, the consumer's stream is the default stream.
+    /// Returns the capsule for a consumer. The consumer's stream, by default the default stream,
+    /// waits for this array's stream.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,

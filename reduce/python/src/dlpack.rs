@@ -1,4 +1,4 @@
-//! DLPack: arrays that are borrowed from other frameworks.
+//! DLPack, through which arrays are borrowed from other frameworks.
 //!
 //! The structures are those of `dlpack.h` 1.0.
 
@@ -81,7 +81,8 @@ pub(crate) struct Borrowed {
 /// Borrows the array in the capsule that `__dlpack__` returned.
 #[pyfunction]
 pub(crate) fn import_dlpack(capsule: Bound<'_, PyCapsule>) -> PyResult<Borrowed> {
-    // SAFETY: a capsule with this name points to this structure, which lives as long as the capsule.
+    // SAFETY: a capsule with this name points to this structure, which lives as long as the
+    // capsule.
     let managed =
         unsafe { capsule.pointer_checked(Some(PLAIN)).map(|at| at.cast::<Managed>().as_ref()) };
     if let Ok(managed) = managed {

@@ -1,4 +1,5 @@
-//! Indices, both extremes in one pass, and dot products. All of these functions release Python's GIL.
+//! Functions for indices, for both extremes in one pass, and for dot products. All of them release
+//! Python's global interpreter lock (GIL).
 
 use half::{bf16, f16};
 use pyo3::{exceptions::PyTypeError, prelude::*};
@@ -9,11 +10,11 @@ use crate::{
     reduce::{elements, operation, stream, with_type, write},
 };
 
-/// A device and a stream of it, or None for host memory.
+/// A device and the handle of one of its streams, or None for host memory.
 pub(crate) type Place = Option<(i32, usize)>;
 
-/// Writes the smallest or largest element of each row, and its lowest index, to two addresses. The
-/// address of the values may be 0.
+/// Writes the smallest or largest element of each row, and the lowest index of this value, to two
+/// addresses. The address for the values may be 0.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
 pub(crate) fn find_rows(
@@ -30,7 +31,8 @@ pub(crate) fn find_rows(
     let layout = Rows::new(rows.0, rows.1).pitch(rows.2);
     with_type!(kind, T, {
         let Some((device, handle)) = place else {
-            // SAFETY: the Python code has checked the rows and their alignment, and keeps the array alive.
+            // SAFETY: the Python code has checked the rows and their alignment, and keeps the array
+            // alive.
             let all = unsafe { elements::<T>(input as usize, layout.span().unwrap_or(0)) };
             let found = py.detach(|| on_threads(|| host::find_rows(all, sought, layout)));
             let found = found.map_err(raised)?;
@@ -76,7 +78,8 @@ pub(crate) fn min_max_rows(
     let layout = Rows::new(rows.0, rows.1).pitch(rows.2);
     with_type!(kind, T, {
         let Some((device, handle)) = place else {
-            // SAFETY: the Python code has checked the rows and their alignment, and keeps the array alive.
+            // SAFETY: the Python code has checked the rows and their alignment, and keeps the array
+            // alive.
             let all = unsafe { elements::<T>(input as usize, layout.span().unwrap_or(0)) };
             let both = py.detach(|| {
                 on_threads(|| match rows {
@@ -101,8 +104,8 @@ pub(crate) fn min_max_rows(
     })
 }
 
-/// Writes the dot product of `n` elements at `a` and at `b` to `output`. With `wide`, elements are
-/// converted to a type of twice the size before they are multiplied.
+/// Writes the dot product of the `n` elements at `a` and at `b` to `output`. If `wide` is true,
+/// elements are converted to a type of twice the size before they are multiplied.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
 pub(crate) fn dot(
@@ -135,7 +138,8 @@ fn product<T: Element + Read<W>, W>(
     place: Place,
 ) -> PyResult<()> {
     let Some((device, handle)) = place else {
-        // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the arrays alive.
+        // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the
+        // arrays alive.
         let (a, b) = unsafe { (elements::<T>(a as usize, n), elements::<T>(b as usize, n)) };
         let value = py.detach(|| on_threads(|| raw::host_dot::<T, W>(a, b))).map_err(raised)?;
         // SAFETY: the Python code has allocated room for one result.

@@ -1,5 +1,5 @@
-//! Reductions along an axis, of lists, and of ragged rows. All of these functions release Python's
-//! GIL.
+//! Reductions along an axis, of lists, and of ragged rows. All functions release Python's global
+//! interpreter lock (GIL).
 
 use half::{bf16, f16};
 use pyo3::{exceptions::PyTypeError, prelude::*};
@@ -11,8 +11,8 @@ use crate::{
     reduce::{TRUTH, WIDE, elements, operation, stream, with_read, with_type, write},
 };
 
-/// Writes the result of an operation for each column to `output`. A layout is the number of batches,
-/// of rows and of columns, and the distance between rows and between batches.
+/// Writes the result of an operation for each column to `output`. A layout consists of the numbers
+/// of batches, rows and columns, the distance between rows, and the distance between batches.
 #[pyfunction]
 pub(crate) fn reduce_columns(
     py: Python<'_>,
@@ -71,7 +71,8 @@ impl List {
         })
     }
 
-    /// Writes the result of an operation for each slice to `output`, and the result for all to `total`.
+    /// Writes the result of an operation for each slice to `output`, and the result for all slices
+    /// together to `total`.
     #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
     fn reduce(
         &self,
@@ -85,8 +86,8 @@ impl List {
     ) -> PyResult<()> {
         let operation = operation(number)?;
         with_read!(number, kind, T, W, {
-            // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-            // the stream has passed this point.
+            // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory
+            // until the stream has passed this point.
             py.detach(|| unsafe {
                 let stream = stream(device, handle)?;
                 raw::reduce_list_into::<T, W>(stream, operation, &self.0, output, total)
@@ -122,8 +123,9 @@ pub(crate) fn host_reduce_list(
     })
 }
 
-/// Writes the result of an operation for each ragged row of `n` elements to `output`. The offsets have
-/// 64 bits. On a device, `bad` is the address of a word that is 0; on the host, bad offsets are an error.
+/// Writes the result of an operation for each ragged row of `n` elements to `output`. The offsets
+/// have 64 bits. On a device, `bad` is the address of a word that is 0 before the call; on the
+/// host, bad offsets are an error.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
 pub(crate) fn reduce_ragged(
@@ -178,7 +180,8 @@ pub(crate) fn moments_rows(
     let layout = Rows::new(rows.0, rows.1).pitch(rows.2);
     with_type!(kind, T, {
         let Some((device, handle)) = place else {
-            // SAFETY: the Python code has checked the rows and their alignment, and keeps the array alive.
+            // SAFETY: the Python code has checked the rows and their alignment, and keeps the array
+            // alive.
             let all = unsafe { elements::<T>(input as usize, layout.span().unwrap_or(0)) };
             let found = py.detach(|| on_threads(|| host::moments_rows(all, layout, less)));
             let found = found.map_err(raised)?;

@@ -1,6 +1,5 @@
-//! Reductions for each element type, which is given by its number. All of these functions release
-//! Python's
-//! global interpreter lock (GIL).
+//! Reductions of elements whose type is given by its number. All functions release Python's global
+//! interpreter lock (GIL).
 
 use std::{ffi::c_void, slice};
 
@@ -100,18 +99,19 @@ macro_rules! with_float {
     };
 }
 
-/// The number that selects the exact sum. All other numbers are those of the operations, to which
+/// The number that selects the exact sum. The other numbers are those of the operations, to which
 /// one of the next two constants may be added.
 const EXACT: u8 = 255;
 
-/// Elements are combined in a type of twice the size.
+/// Added to the number of an operation to combine elements in a type of twice the size.
 pub(crate) const WIDE: u8 = 32;
 
-/// Elements are read as 1 if they are not zero.
+/// Added to the number of an operation to read elements as 1 if they are not zero, and otherwise as
+/// 0.
 pub(crate) const TRUTH: u8 = 64;
 
-/// Evaluates an expression in which `$T` is the type with a number, and `$W` is the conversion that
-/// the operation applies to its elements.
+/// Evaluates an expression in which `$T` is the type with the given number, and `$W` is the
+/// conversion that the operation applies to its elements.
 macro_rules! with_read {
     ($number:expr, $kind:expr, $T:ident, $W:ident, $body:expr) => {
         match ($number & (WIDE | TRUTH), $kind) {
@@ -225,7 +225,8 @@ pub(crate) fn host_exact_dot(
     output: usize,
 ) -> PyResult<()> {
     with_float!(kind, T, {
-        // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the arrays alive.
+        // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the
+        // arrays alive.
         let (a, b) = unsafe { (elements::<T>(a, n), elements::<T>(b, n)) };
         let value = py.detach(|| on_threads(|| host::exact_dot(a, b))).map_err(raised)?;
         // SAFETY: `output` is the caller's array, which has room for one result.
@@ -294,8 +295,8 @@ impl Mark {
     }
 }
 
-/// Marks the current end of a stream's work. Returns None if the stream is being captured; in that
-/// case the caller must keep the graph's arrays alive.
+/// Marks the current end of a stream's work. Returns None if the stream is being captured. The
+/// caller must then keep the graph's arrays alive.
 #[pyfunction]
 pub(crate) fn mark(py: Python<'_>, device: i32, handle: usize) -> PyResult<Option<Mark>> {
     let mark = || {
@@ -339,7 +340,8 @@ pub(crate) fn host_reduce(
     }
     let operation = operation(number)?;
     with_read!(number, kind, T, W, {
-        // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the array alive.
+        // SAFETY: the Python code has checked that there are `n` aligned elements, and keeps the
+        // array alive.
         let elements = unsafe { elements::<T>(input, n) };
         let value = py.detach(|| on_threads(|| host::reduce_read::<T, W>(elements, operation)));
         // SAFETY: `output` is the caller's array, which has room for one result.
@@ -374,7 +376,8 @@ pub(crate) fn host_reduce_rows(
     }
     let operation = operation(number)?;
     with_read!(number, kind, T, W, {
-        // SAFETY: the Python code has checked the rows and their alignment, and keeps the array alive.
+        // SAFETY: the Python code has checked the rows and their alignment, and keeps the array
+        // alive.
         let all = unsafe { self::elements::<T>(input, rows.span().unwrap_or(0)) };
         let sums = py.detach(|| on_threads(|| host::read_rows::<T, W>(all, operation, rows)));
         let sums = sums.map_err(raised)?;
@@ -393,7 +396,7 @@ pub(crate) unsafe fn write<A: Copy>(sums: &[A], output: usize) {
     unsafe { sums.as_ptr().copy_to_nonoverlapping(output as *mut A, sums.len()) };
 }
 
-/// Whether there is a CUDA driver with every function that samebits calls.
+/// Returns whether there is a CUDA driver with every function that samebits calls.
 #[pyfunction]
 pub(crate) fn is_available() -> bool {
     samebits::has_driver()

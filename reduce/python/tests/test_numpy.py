@@ -101,7 +101,7 @@ def test_a_row_has_the_bits_that_it_has_alone():
         assert sums.shape == (5,)
         for row, alone in zip(sums, x):
             assert bits(row) == bits(samebits.sum(alone))
-        # Rows with a pitch, and arrays of more than two dimensions.
+        # Checks rows with a pitch, and arrays of more than two dimensions.
         wide = values(5 * (n + 3)).reshape(5, n + 3)[:, :n]
         expected = samebits.sum(numpy.ascontiguousarray(wide), axis=1)
         assert (bits(samebits.sum(wide, axis=-1)) == bits(expected)).all()

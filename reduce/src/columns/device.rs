@@ -1,4 +1,4 @@
-//! Columns on a stream, and of slices from cudarc.
+//! Reductions of columns on a stream, for raw addresses and for slices from cudarc.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::{
 };
 
 impl<T: Element> Engine<T> {
-    /// Queues the results of an operation for the columns, which are written to an address. The stream's
-    /// context must be current, and the caller must have checked the columns.
+    /// Queues a reduction of columns. The result of each column is written to `output`. The
+    /// stream's context must be current, and the caller must have checked the columns.
     pub(crate) fn reduce_columns<W>(
         &self,
         operation: Operation,
@@ -69,16 +69,16 @@ impl<T: Element> Engine<T> {
 }
 
 impl<T: Element> Reducer<T> {
-    /// Writes the result of an operation for each column to consecutive elements of another slice on the
-    /// device. Each result is bit-identical to that of a slice with the elements of the column. Does not
-    /// wait, and can be captured into a graph.
+    /// Writes the result of an operation for each column to consecutive elements of another slice
+    /// on the device. Each result is bit-identical to that of a slice with the elements of the
+    /// column. Does not wait, and can be captured into a graph.
     ///
-    /// [`Columns::of_axis`] gives the columns for any axis of a tensor. Columns without elements have
-    /// the result of an empty slice.
+    /// [`Columns::of_axis`] returns the columns for any axis of a tensor. The result of a column
+    /// without elements is that of an empty slice.
     ///
     /// # Errors
-    /// The operation is only for floats, the columns do not fit the slice or the result, or a call to
-    /// the driver failed.
+    /// The operation is only for floats, the columns do not fit the slice or the result, or a call
+    /// to the driver failed.
     pub fn reduce_columns_into(
         &self,
         operation: Operation,

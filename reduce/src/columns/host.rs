@@ -1,4 +1,4 @@
-//! Columns on the CPU, where each column is copied, and reduced like a slice.
+//! Reductions of columns on the CPU. Each column is copied, and then reduced like a slice.
 
 use super::layout::Columns;
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
     threads::each,
 };
 
-/// Returns the result of an operation for each column. The results are bit-identical to those on the
-/// GPU, and to those of slices with the elements of the columns.
+/// Returns the result of an operation for each column. The results are bit-identical to those on
+/// the GPU, and to those of slices with the elements of the columns.
 ///
 /// # Errors
 /// The operation is only for floats, the columns have too many elements, or they extend beyond the
@@ -22,10 +22,11 @@ pub fn reduce_columns<T: Element>(
     read_columns::<T, Itself>(slice, operation, columns)
 }
 
-/// Returns the result of an operation for each column, whose elements are read in the way `W`.
+/// Returns the result of an operation for each column of elements that are converted as `W`
+/// specifies.
 ///
 /// # Errors
-/// Those of [`reduce_columns`].
+/// The same errors as for [`reduce_columns`].
 #[doc(hidden)]
 pub fn read_columns<T: Element + Read<W>, W>(
     slice: &[T],

@@ -6,7 +6,7 @@ use crate::{
     rows::LONGEST,
 };
 
-/// The layout of columns in a slice: batches of matrices, whose columns are reduced.
+/// The layout of columns in a slice: a batch of matrices whose columns are reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Columns {
     pub(crate) batches: u64,
@@ -19,13 +19,15 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Returns the layout of the columns of a contiguous matrix of `rows` rows and `columns` columns.
+    /// Returns the layout of the columns of a contiguous matrix of `rows` rows and `columns`
+    /// columns.
     pub fn new(rows: u64, columns: u64) -> Columns {
         let apart = rows.saturating_mul(columns);
         Columns { batches: 1, rows, inner: columns, pitch: columns, apart }
     }
 
-    /// Returns the same columns, but with the rows of the matrix `elements` elements apart.
+    /// Returns the same columns, but with the starts of the matrix's rows `elements` elements
+    /// apart.
     pub fn pitch(self, elements: u64) -> Columns {
         Columns { pitch: elements, ..self }
     }
@@ -35,8 +37,8 @@ impl Columns {
         Columns { batches: count, apart: elements, ..self }
     }
 
-    /// Returns the layout for a reduction along an axis of a contiguous tensor. The results have the
-    /// shape of the tensor without the axis.
+    /// Returns the layout for a reduction along an axis of a contiguous tensor. The results have
+    /// the shape of the tensor without the axis.
     ///
     /// # Errors
     /// The tensor has no such axis, or more elements than a `u64` can count.
@@ -57,7 +59,7 @@ impl Columns {
         self.batches.saturating_mul(self.inner)
     }
 
-    /// Returns these columns as rows, if they are contiguous.
+    /// Returns these columns as rows if the elements of each column are contiguous.
     pub(crate) fn as_rows(self) -> Option<Rows> {
         (self.inner == 1 && self.pitch == 1 && self.rows > 0 && self.batches > 0)
             .then(|| Rows::new(self.batches, self.rows).pitch(self.apart))

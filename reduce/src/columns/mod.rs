@@ -1,5 +1,5 @@
-//! Reductions along any axis: of the columns of a matrix, or along an axis of a tensor. A column is
-//! added in the same order as a slice of that length, so its result is bit-identical to that of the
+//! Reductions of the columns of a matrix, or along any axis of a tensor. A column is added in the
+//! same order as a slice of that length, so its result is bit-identical to the result of this
 //! slice.
 //!
 //! ```

@@ -23,23 +23,24 @@ pub struct Plan {
     pub shape: Shape,
     /// The number of warps that share the work of one warp of the tree.
     pub split: u32,
-    /// The number of counters, and of values of chunks.
+    /// The number of counters, and the number of values of chunks.
     pub state: [u64; 2],
 }
 
 impl Plan {
-    /// Returns the number of bytes before the values.
+    /// Returns the number of bytes of the counters, which precede the values.
     pub fn counters(&self) -> u64 {
         (4 * self.state[0]).next_multiple_of(16)
     }
 
-    /// Returns the number of bytes of the counters and of the values, which have `value` bytes.
+    /// Returns the number of bytes of the counters and of the values, where each value has `value`
+    /// bytes.
     pub fn bytes(&self, value: u64) -> u64 {
         if self.state[1] == 0 { 0 } else { self.counters() + self.state[1] * value }
     }
 }
 
-/// Returns the kernel of an operation for elements that are read in the way `W`.
+/// Returns the kernel of an operation for elements that are converted as `W` specifies.
 #[doc(hidden)]
 pub fn kernel_of<T: Read<W>, W>(operation: Operation) -> Kernel {
     Kernel::single("columns", (operation.instructions(), T::TYPES), |texts| texts.columns)
@@ -60,7 +61,8 @@ pub fn plan(columns: Columns, size: u64) -> Option<Plan> {
     let split = if chunks > 1 {
         (warps / tree).max(1)
     } else {
-        // As many as the device can run, but at most a value in shared memory for each.
+        // Uses as many warps as the device can run, but at most as many as there are values in
+        // shared memory.
         let enough = WARPS.div_ceil(sets.max(1) * tree).next_power_of_two();
         enough.min(groups).min(64 / tree).max(1)
     };
@@ -81,7 +83,8 @@ mod tests {
             let plan = plan(Columns::new(rows, columns), size).unwrap();
             (plan.grid, plan.split)
         };
-        // 32 values of warps of the tree fit twice, 8 fit 8 times.
+        // Shared memory has room for 64 values: two for each of 32 warps of the tree, or eight for
+        // each of 8 warps.
         assert_eq!([of(10_000, 32, 4), of(1000, 32, 4)], [(1, 2), (1, 8)]);
         assert_eq!([of(100, 1 << 20, 4), of(100, 32, 4)], [(2048, 1), (1, 8)]);
         assert_eq!(of(1 << 20, 64, 4), (2 * 160, 1));

@@ -1,4 +1,4 @@
-//! Columns of elements at an address.
+//! Reductions of columns of elements at an address.
 #![expect(unsafe_code, reason = "callers guarantee the memory at an address")]
 
 use super::layout::Columns;
@@ -9,11 +9,12 @@ use crate::{
     kept::of,
 };
 
-/// Writes the result of an operation for each column to consecutive elements at another address. Does
-/// not wait, and can be captured into a graph.
+/// Writes the result of an operation for each column to consecutive elements at another address.
+/// Does not wait, and can be captured into a graph.
 ///
 /// # Errors
-/// Those of [`reduce_into`](crate::raw::reduce_into), or the columns overlap or have too many elements.
+/// The same errors as for [`reduce_into`](crate::raw::reduce_into), or the columns overlap or have
+/// too many elements.
 ///
 /// # Safety
 /// The columns must be at `input`, and `output` must have room for an [`Element::Output`] for each
@@ -29,13 +30,14 @@ pub unsafe fn reduce_columns_into<T: Element>(
     unsafe { read_columns_into::<T, Itself>(stream, operation, input, columns, output) }
 }
 
-/// Writes the results over columns of elements that are read in the way `W`.
+/// Like [`reduce_columns_into`], for elements that are converted as `W` specifies.
 ///
 /// # Errors
-/// Those of [`reduce_columns_into`].
+/// The same errors as for [`reduce_columns_into`].
 ///
 /// # Safety
-/// Those of [`reduce_columns_into`], with room for values of the way's type.
+/// The requirements are those of [`reduce_columns_into`]; `output` must have room for values of the
+/// type to which `W` converts.
 #[doc(hidden)]
 pub unsafe fn read_columns_into<T: Element + Read<W>, W>(
     stream: Stream,

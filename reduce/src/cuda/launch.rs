@@ -8,7 +8,7 @@ use cudarc::driver::result;
 use super::{Address, Function, Stream};
 use crate::error::{Result, doing};
 
-/// A launch over all elements of an input.
+/// The arguments of a launch over all elements of an input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'m> {
     pub(crate) grid: u32,
@@ -20,8 +20,8 @@ pub(crate) struct Call<'m> {
     pub(crate) epoch: u32,
 }
 
-/// Launches a kernel on a stream whose context is current. `state` is zeroed memory with room for the
-/// kernel's messages, if it has any.
+/// Launches a kernel on a stream whose context is current. `state` is zeroed memory with room for
+/// the kernel's messages, if it has any.
 pub(crate) fn launch(
     function: Function,
     stream: Stream,
@@ -41,8 +41,8 @@ pub(crate) fn launch(
         (&raw mut epoch).cast(),
     ];
     let (function, stream) = (function.raw(), stream.raw());
-    // SAFETY: every entry point has these seven parameters, the addresses point to live memory, and there
-    // are `n` elements at `input`.
+    // SAFETY: every entry point has these seven parameters, the addresses point to live memory, and
+    // there are `n` elements at `input`.
     unsafe {
         result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
     }
@@ -79,7 +79,7 @@ pub(crate) fn launch_pair(
     .map_err(doing("launching a dot product"))
 }
 
-/// A launch over rows; the counterpart of [`Call`].
+/// The arguments of a launch over rows; the counterpart of [`Call`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowsCall<'m> {
     pub(crate) grid: u32,
@@ -115,8 +115,8 @@ pub(crate) fn launch_rows(
         (&raw mut state).cast(),
     ];
     let (function, stream) = (function.raw(), stream.raw());
-    // SAFETY: every entry point for rows has these nine parameters, the addresses point to live memory, and
-    // the caller has checked that the memory at `input` contains the rows.
+    // SAFETY: every entry point for rows has these nine parameters, the addresses point to live
+    // memory, and the caller has checked that the memory at `input` contains the rows.
     unsafe {
         result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
     }
@@ -133,16 +133,16 @@ pub(crate) enum Param<'m> {
     U32(u32),
 }
 
-/// Launches a kernel of a form that has its own parameters. The caller passes the parameters of the
-/// form's entry point.
+/// Launches a kernel with other parameters. The caller passes the parameters of the kernel's entry
+/// point.
 pub(crate) fn launch_form<const N: usize>(
     function: Function,
     stream: Stream,
     [grid, threads]: [u32; 2],
     params: [Param<'_>; N],
 ) -> Result<()> {
-    // A parameter of 32 bits is in the first half of its word, because devices and hosts that CUDA
-    // supports are little-endian.
+    // A parameter of 32 bits is in the first half of its word, because all hosts and devices that
+    // CUDA supports are little-endian.
     let mut words = params.map(|param| match param {
         Param::Memory(address) => address.raw(),
         Param::Null => 0,
@@ -151,7 +151,8 @@ pub(crate) fn launch_form<const N: usize>(
     });
     let mut params = words.each_mut().map(|word| std::ptr::from_mut(word).cast::<c_void>());
     let (function, stream) = (function.raw(), stream.raw());
-    // SAFETY: the caller passes the parameters of the entry point, and addresses point to live memory.
+    // SAFETY: the caller passes the parameters of the entry point, and addresses point to live
+    // memory.
     unsafe {
         result::launch_kernel(function, (grid, 1, 1), (threads, 1, 1), 0, stream, &mut params)
     }

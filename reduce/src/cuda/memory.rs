@@ -38,7 +38,8 @@ impl<'m> Address<'m> {
         Ok((Address::checked::<T>("slice", at, slice.len() as u64)?, reads))
     }
 
-    /// Returns the elements of a slice that will be written; otherwise like [`of`](Address::of).
+    /// Returns the elements of a slice that will be written; otherwise the same as
+    /// [`of`](Address::of).
     pub(crate) fn of_result<T>(
         result: &'m mut impl DevicePtrMut<T>,
         stream: &'m CudaStream,
@@ -51,8 +52,8 @@ impl<'m> Address<'m> {
     /// Returns elements that the caller guarantees to exist.
     ///
     /// # Safety
-    /// There must be `len` elements at the address, in memory that the device can read (and write, for a
-    /// result) until the work that is queued with it is done.
+    /// There must be `len` elements at the address, in memory that the device can read (and write,
+    /// for a result) until the work that is queued with the address is done.
     pub(crate) unsafe fn promised<T>(what: &'static str, at: u64, len: u64) -> Result<Address<'m>> {
         if at == 0 && len > 0 {
             return Err(Error::Null { what, n: len });
@@ -104,7 +105,8 @@ pub fn device_of(address: u64) -> Result<i32> {
     super::ready()?;
     let ordinal = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
     let mut device = 0i32;
-    // SAFETY: the driver writes this attribute as an `int`, and does not read the memory at the address.
+    // SAFETY: the driver writes this attribute as an `int`, and does not read the memory at the
+    // address.
     let found =
         unsafe { sys::cuPointerGetAttribute((&raw mut device).cast(), ordinal, address) }.result();
     match found {
@@ -131,8 +133,8 @@ impl State {
     pub(crate) fn new(queue: &Queue, bytes: usize) -> Result<State> {
         let allocating = || doing("allocating room for the messages between blocks");
         let context = queue.stream.context_id()?;
-        // SAFETY: this value owns the memory, and frees it. The memory is zeroed on the stream that uses it,
-        // so it is zero before any use.
+        // SAFETY: this value owns the memory, and frees it. The memory is zeroed on the stream that
+        // uses it, so it is zero before any use.
         unsafe {
             let address = match ordered(queue) {
                 Some(stream) => result::malloc_async(stream.raw(), bytes),
@@ -145,11 +147,11 @@ impl State {
         }
     }
 
-    /// Allocates memory like [`new`](State::new), and copies words there in stream order.
+    /// Allocates memory like [`new`](State::new), and copies words to it in stream order.
     pub(crate) fn of(queue: &Queue, words: &[u32]) -> Result<State> {
         let state = State::new(queue, size_of_val(words))?;
-        // SAFETY: the memory has room for the words. The driver has copied words that are not in pinned
-        // memory when this call returns.
+        // SAFETY: the memory has room for the words. The words are not in pinned memory, so the
+        // driver has copied them when this call returns.
         unsafe { result::memcpy_htod_async(state.address, words, queue.stream.raw()) }
             .map_err(doing("moving a list"))?;
         Ok(state)
@@ -159,8 +161,8 @@ impl State {
         Address { at: self.address, len: self.bytes as u64, owner: PhantomData }
     }
 
-    /// Waits for the stream, and returns the first words of 64 bits. The stream's context must be
-    /// current.
+    /// Waits for the stream, and returns the first `words` words of 64 bits. The stream's context
+    /// must be current.
     pub(crate) fn read(&self, words: usize) -> Result<Vec<u64>> {
         let stream = self.queue.stream.raw();
         let mut found = vec![0; words.min(self.bytes / 8)];
@@ -174,8 +176,9 @@ impl State {
     }
 }
 
-/// Returns the stream in whose order memory is allocated and freed. Returns `None` if the stream
-/// may be destroyed before the memory is freed, or if the device does not support such allocations.
+/// Returns the stream on which memory is allocated and freed in stream order. Returns `None` if the
+/// stream may be destroyed before the memory is freed, or if the device does not support such
+/// allocations.
 fn ordered(queue: &Queue) -> Option<Stream> {
     let owner = queue.owner.as_ref()?;
     owner.context().has_async_alloc().then_some(queue.stream)
@@ -200,7 +203,8 @@ impl Drop for State {
         // During a capture, this call would become a node of the graph, and a graph must not free
         // memory that was allocated before the capture. The memory is therefore leaked.
         if !stream.is_capturing().unwrap_or(true) {
-            // SAFETY: `new` allocated the memory, and it is freed once, after all launches on its stream.
+            // SAFETY: `new` allocated the memory, and it is freed once, after all launches on its
+            // stream.
             let _ = unsafe { result::free_async(self.address, ordered.raw()) };
         }
     }
@@ -259,8 +263,8 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some(_bound) = self.stream.bind_if(self.context) {
-            // SAFETY: `new` allocated the memory, and it is freed once; before that, the driver waits for
-            // the device.
+            // SAFETY: `new` allocated the memory, and it is freed once; before that, the driver
+            // waits for the device.
             let _ = super::outside_of_captures(|| unsafe { result::free_sync(self.address) });
         }
     }
@@ -291,8 +295,8 @@ impl Answer {
         let allocating = || doing("allocating pinned memory for a result");
         let context = queue.stream.context_id()?;
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-        // SAFETY: this value owns the memory, which is page-aligned and zeroed before it is shared. Zero
-        // marks an empty word, because no epoch is zero.
+        // SAFETY: this value owns the memory, which is page-aligned and zeroed before it is shared.
+        // A word of zero is empty, because no epoch is zero.
         unsafe {
             let words = result::malloc_host(32, flags).map_err(allocating())?.cast::<u64>();
             let words = NonNull::new(words).ok_or(Error::Lost)?;
@@ -312,10 +316,10 @@ impl Answer {
         Address { at: self.address, len: 4, owner: PhantomData }
     }
 
-    /// Waits until all words of a result have the epoch, and returns the result, which begins at word
-    /// `first` and has `bytes` bytes. This method polls, because a wait for the stream would return microseconds
-    /// later. From time to time the method also checks the stream, so that a failed launch becomes
-    /// an error.
+    /// Waits until all words of a result have the epoch, and returns the result, which begins at
+    /// word `first` and has `bytes` bytes. Polls the words, because a wait for the stream would
+    /// return microseconds later. Occasionally also checks the stream, so that a failed launch
+    /// becomes an error.
     pub(crate) fn wait(&self, epoch: u32, first: usize, bytes: usize) -> Result<u64> {
         self.open.set(true);
         let mut result = 0;
@@ -361,7 +365,8 @@ impl Drop for Answer {
             None if self.open.get() => return,
             _ => {}
         }
-        // SAFETY: `new` allocated the memory, and it is freed once, when nothing writes to it any more.
+        // SAFETY: `new` allocated the memory, and it is freed once, when nothing writes to it any
+        // more.
         let _ =
             super::outside_of_captures(|| unsafe { result::free_host(self.words.as_ptr().cast()) });
     }

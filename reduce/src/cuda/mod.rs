@@ -1,4 +1,5 @@
-//! Calls to the CUDA driver. All `unsafe` code in this crate is here, except for the code in `raw`.
+//! Calls to the CUDA driver. All `unsafe` code in this crate is here, except for functions that
+//! take raw addresses from the caller.
 
 mod launch;
 mod mark;

@@ -36,8 +36,8 @@ pub(crate) fn major() -> Result<i32> {
     ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
 }
 
-/// Compiles a kernel for the device of the current context. Also returns the maximum number of its
-/// blocks, of `threads` threads each, that can be resident at the same time.
+/// Compiles a kernel for the device of the current context. Returns the function, and the maximum
+/// number of its blocks of `threads` threads that can be resident at the same time.
 pub(crate) fn compile(kernel: Kernel, threads: u32) -> Result<(Function, u32)> {
     let major = major()?;
     if major < 7 {

@@ -58,8 +58,8 @@ impl Stream {
         }
     }
 
-    /// Creates a stream from a handle; the context is queried from the driver. A default stream
-    /// (null, `cudaStreamLegacy` or `cudaStreamPerThread`) belongs to the calling thread's current
+    /// Creates a stream from a handle; the driver reports the context. A default stream (null,
+    /// `cudaStreamLegacy` or `cudaStreamPerThread`) belongs to the calling thread's current
     /// context.
     ///
     /// # Errors
@@ -165,7 +165,8 @@ impl Stream {
     /// Returns the id that the driver gave the context and never reuses.
     pub(crate) fn context_id(self) -> Result<u64> {
         let mut id = 0;
-        // SAFETY: the driver checks whether the context is live, and the pointer is valid for the result.
+        // SAFETY: the driver checks whether the context is live, and the pointer is valid for the
+        // result.
         unsafe { sys::cuCtxGetId(self.context, &mut id) }
             .result()
             .map_err(doing("reading the context's id"))?;
@@ -173,7 +174,7 @@ impl Stream {
     }
 
     /// Returns whether the stream is being captured. Also returns true for the legacy default
-    /// stream while another stream is being captured, because the driver then gives no status.
+    /// stream while another stream is being captured, because the driver then reports no status.
     ///
     /// # Errors
     /// The driver does not know the stream.
@@ -198,7 +199,7 @@ impl Stream {
     }
 }
 
-/// Returns the primary context of a device, which is retained once in each process.
+/// Returns the primary context of a device. It is retained once in each process.
 fn primary(ordinal: i32) -> Result<CUcontext> {
     static KNOWN: [OnceLock<usize>; 64] = [const { OnceLock::new() }; 64];
     let opening = || doing("opening the device");
@@ -272,14 +273,14 @@ impl Queue {
 /// streams themselves.
 #[doc(hidden)]
 pub fn untracked(context: &CudaContext) {
-    // SAFETY: the tests call this before they allocate anything, and synchronize a stream before another
-    // stream uses its output.
+    // SAFETY: the tests call this before they allocate anything, and synchronize a stream before
+    // another stream uses its output.
     unsafe { context.disable_event_tracking() };
 }
 
 /// Runs a function that may allocate or compile, even while this thread captures a stream. The
-/// function's result must outlive the capture, and no captured work may depend on when the result
-/// was made.
+/// function's result must outlive the capture, and captured work must not depend on the time at
+/// which the result was made.
 pub(crate) fn outside_of_captures<T>(make: impl FnOnce() -> T) -> T {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     // SAFETY: the call exchanges the mode of this thread, which is restored below. An error leaves

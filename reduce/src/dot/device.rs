@@ -1,4 +1,4 @@
-//! Dot products on a stream, and of slices from cudarc.
+//! Dot products on a stream, for raw addresses and for slices from cudarc.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::{
     shape,
 };
 
-/// Returns the kernel for elements that are read in the way `W`, and the largest number of threads in
-/// its blocks.
+/// Returns the kernel for elements that are converted as `W` specifies, and the largest number of
+/// threads in its blocks.
 #[doc(hidden)]
 pub fn kernel_of<T: Read<W>, W>(shape: Shape) -> (Kernel, u32) {
     let of = (Operation::Sum.instructions(), T::TYPES);
@@ -27,8 +27,8 @@ pub fn kernel_of<T: Read<W>, W>(shape: Shape) -> (Kernel, u32) {
 }
 
 impl<T: Element> Engine<T> {
-    /// Queues the dot product of two inputs, which have the same length. The stream's context must be
-    /// current. With an `epoch` other than 0, the kernel writes the result for a host that polls.
+    /// Queues the dot product of two inputs, which have the same length. The stream's context must
+    /// be current. If `epoch` is not 0, the kernel writes the result for a host that polls.
     pub(crate) fn dot<W>(
         &self,
         a: Address<'_>,
@@ -58,23 +58,24 @@ impl<T: Element> Engine<T> {
 }
 
 impl<T: Element> Reducer<T> {
-    /// Returns the sum of the products of corresponding elements, each of which is rounded. Waits for
-    /// the result. [`exact_dot`](Reducer::exact_dot) rounds once.
+    /// Returns the sum of the products of corresponding elements. Each product and each addition is
+    /// rounded; [`exact_dot`](Reducer::exact_dot) rounds only once. Waits for the result.
     ///
-    /// Fast only if both slices begin at a multiple of 16 bytes.
+    /// This method is fast only if both slices begin at a multiple of 16 bytes.
     ///
     /// # Errors
-    /// The slices have different lengths, or integers of less than 32 bits; or one of the errors of
-    /// [`reduce`](Reducer::reduce) occurs.
+    /// The slices have different lengths, the elements are integers of less than 32 bits, or one of
+    /// the errors of [`reduce`](Reducer::reduce) occurs.
     pub fn dot(&self, a: &impl DevicePtr<T>, b: &impl DevicePtr<T>) -> Result<T::Output> {
         self.waiting_for_dot::<Itself>(a, b)
     }
 
-    /// Returns the dot product of elements that are converted to a type of twice the size before they
-    /// are multiplied: `f32` to `f64`, and `i32` and `u32` to 64-bit integers. Waits for the result.
+    /// Returns the dot product of elements that are converted to a type of twice the size before
+    /// they are multiplied: `f32` to `f64`, and `i32` and `u32` to 64-bit integers. Waits for the
+    /// result.
     ///
     /// # Errors
-    /// Those of [`dot`](Reducer::dot).
+    /// The same errors as for [`dot`](Reducer::dot).
     pub fn dot_wide(&self, a: &impl DevicePtr<T>, b: &impl DevicePtr<T>) -> Result<T::Wider>
     where
         T: WideElement,
@@ -82,11 +83,11 @@ impl<T: Element> Reducer<T> {
         self.waiting_for_dot::<Wide>(a, b)
     }
 
-    /// Writes the dot product to the first element of a slice on the device. Does not wait, and can be
-    /// captured into a graph.
+    /// Writes the dot product to the first element of a slice on the device. Does not wait, and can
+    /// be captured into a graph.
     ///
     /// # Errors
-    /// Those of [`dot`](Reducer::dot); the slice for the result may also be empty.
+    /// The same errors as for [`dot`](Reducer::dot), or the slice for the result is empty.
     pub fn dot_into(
         &self,
         a: &impl DevicePtr<T>,
@@ -135,8 +136,8 @@ pub fn dot<T: Element>(
     of::<T>(stream)?.dot(a, b)
 }
 
-/// Returns the dot product of two slices in a type of twice the size, as [`Reducer::dot_wide`] does.
-/// Waits for the result.
+/// Returns the dot product of two slices in a type of twice the size, as [`Reducer::dot_wide`]
+/// does. Waits for the result.
 pub fn dot_wide<T: WideElement>(
     stream: &Arc<CudaStream>,
     a: &impl DevicePtr<T>,

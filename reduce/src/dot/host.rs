@@ -10,17 +10,17 @@ use crate::{
     operations::Sum,
 };
 
-/// Returns the sum of the products of corresponding elements, bit-identical to that on the GPU. The
-/// dot product of a slice with itself is its sum of squares.
+/// Returns the sum of the products of corresponding elements, bit-identical to the result on the
+/// GPU. The dot product of a slice with itself is its sum of squares.
 ///
 /// # Errors
-/// The slices have different lengths, or integers of less than 32 bits.
+/// The slices have different lengths, or the elements are integers of less than 32 bits.
 pub fn dot<T: Element>(a: &[T], b: &[T]) -> Result<T::Output> {
     read::<T, Itself>(a, b)
 }
 
-/// Returns the dot product of elements that are converted to a type of twice the size before they are
-/// multiplied, bit-identical to that on the GPU.
+/// Returns the dot product of elements that are converted to a type of twice the size before they
+/// are multiplied, bit-identical to the result on the GPU.
 ///
 /// # Errors
 /// The slices have different lengths.
@@ -28,7 +28,7 @@ pub fn dot_wide<T: WideElement>(a: &[T], b: &[T]) -> Result<T::Wider> {
     read::<T, Wide>(a, b)
 }
 
-/// Returns the dot product of elements that are read in the way `W`.
+/// Returns the dot product of elements that are converted as `W` specifies.
 pub(crate) fn read<T: Element + Read<W>, W>(a: &[T], b: &[T]) -> Result<<T as Read<W>>::Value> {
     check::<T>()?;
     same_length(a.len(), b.len())?;

@@ -9,9 +9,9 @@ use crate::{
     kept::of,
 };
 
-/// Writes the dot product of the `n` elements at each of two addresses, which are read in the way `W`
-/// ([`Itself`](crate::Itself), or [`Wide`](crate::Wide)), to a third address. Does not wait, and can
-/// be captured into a graph.
+/// Writes the dot product of the `n` elements at each of two addresses, which are converted as `W`
+/// specifies ([`Itself`](crate::Itself) or [`Wide`](crate::Wide)), to a third address. Does not
+/// wait, and can be captured into a graph.
 ///
 /// # Errors
 /// The elements are integers of less than 32 bits, or one of the errors of
@@ -40,10 +40,10 @@ pub unsafe fn dot_into<T: Element + Read<W>, W>(
     engine.dot::<W>(a, b, output, 0)
 }
 
-/// Returns the dot product of elements that are read in the way `W`, on the host.
+/// Returns the dot product of elements that are converted as `W` specifies, on the host.
 ///
 /// # Errors
-/// Those of [`host::dot`](crate::host::dot).
+/// The same errors as for [`host::dot`](crate::host::dot).
 #[doc(hidden)]
 pub fn host_dot<T: Element + Read<W>, W>(a: &[T], b: &[T]) -> Result<<T as Read<W>>::Value> {
     host::read::<T, W>(a, b)

@@ -15,11 +15,11 @@ use crate::{
 };
 
 /// An exact sum of elements, and of products of two elements, whose result is of type `A`. An
-/// accumulator takes further elements, can be merged with others in any order, can be sent
-/// elsewhere as bytes, and can be rounded at any time.
+/// accumulator can take further elements, be merged with other accumulators in any order, be sent
+/// to another process as bytes, and be rounded at any time.
 ///
 /// One accumulator can hold 2^62 elements. Elements of type `f16`, `bf16` and `f32` have the same
-/// accumulator.
+/// type of accumulator.
 #[derive(Clone, Debug)]
 pub struct ExactAccumulator<A: ExactFloat> {
     pub(super) words: Words,
@@ -29,7 +29,7 @@ pub struct ExactAccumulator<A: ExactFloat> {
 }
 
 impl<A: ExactFloat> ExactAccumulator<A> {
-    /// An accumulator without elements.
+    /// Creates an accumulator without elements.
     pub fn new() -> ExactAccumulator<A> {
         let words = Words::new(A::LAYOUT.window);
         ExactAccumulator { words, flags: Flags::default(), count: 0, float: PhantomData }
@@ -46,7 +46,7 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     /// rounding.
     ///
     /// # Errors
-    /// One slice is longer than the other. The accumulator is not changed.
+    /// The slices have different lengths. The accumulator is not changed.
     pub fn add_products<T: ExactElement<Output = A>>(&mut self, a: &[T], b: &[T]) -> Result<()> {
         same_length(a.len(), b.len())?;
         self.add_pairs(a, b);
@@ -73,15 +73,15 @@ impl<A: ExactFloat> ExactAccumulator<A> {
 
     fn take(&mut self, bins: Bins, elements: usize) {
         self.flags.set(bins.empty_into(&mut self.words));
-        // No check is needed: from 2^62 elements on, reaching the words' limit of 2^63 would take
-        // centuries of additions.
+        // No check is needed, because adding 2^62 more elements, up to the words' limit of 2^63,
+        // would take centuries.
         self.count += elements as u64;
     }
 
     /// Adds another accumulator's elements.
     ///
     /// # Errors
-    /// Together they have more than 2^62 elements. The accumulator is not changed.
+    /// The two accumulators together have more than 2^62 elements. This accumulator is not changed.
     pub fn merge(&mut self, other: &ExactAccumulator<A>) -> Result<()> {
         let (ours, theirs) = (self.count, other.count);
         if ours.saturating_add(theirs) > MOST {
@@ -98,7 +98,7 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         self.count += other.count;
     }
 
-    /// The number of elements and products.
+    /// Returns the number of elements and products.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -107,10 +107,11 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         ExactAccumulator { words, flags, count, float: PhantomData }
     }
 
-    /// The sum, rounded once to nearest, ties to even; the accumulator is not changed.
+    /// Returns the sum, rounded once to nearest, ties to even. The accumulator is not changed.
     ///
     /// The result is NaN if a NaN or both infinities were added, infinite if one infinity was
-    /// added, -0 if all elements were -0, and +0 if there were no elements or if they cancel.
+    /// added, -0 if all elements were -0, and +0 if there were no elements or if other elements
+    /// cancel.
     pub fn round(&self) -> A {
         if self.flags.is_nan() {
             return A::from_bits64(u64::MAX).canonical();
@@ -126,7 +127,8 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     }
 }
 
-/// The maximum number of elements in an accumulator that is merged or read from bytes.
+/// The maximum number of elements in an accumulator after a merge, or in one that is read from
+/// bytes.
 pub(super) const MOST: u64 = 1 << 62;
 
 /// The number of elements that are widened at once.
@@ -138,7 +140,8 @@ impl<A: ExactFloat> Default for ExactAccumulator<A> {
     }
 }
 
-/// Equal sums of equally many elements, with the same special values, have equal bytes.
+/// Accumulators are equal if their bytes are equal, that is, if they have equal sums, the same
+/// number of elements, and the same special values.
 impl<A: ExactFloat> PartialEq for ExactAccumulator<A> {
     fn eq(&self, other: &Self) -> bool {
         self.to_bytes() == other.to_bytes()

@@ -1,5 +1,5 @@
-//! A bin for each exponent: adding an element takes one integer addition, and the superaccumulator
-//! is updated only once per run.
+//! Bins of significands, one for each exponent. Adding an element takes one integer addition, and
+//! the superaccumulator is updated only once per run.
 
 use super::{flags::Flags, words::Words};
 
@@ -21,7 +21,7 @@ impl Bins {
         Bins { at: vec![0; bins], flags: Flags::default(), other: 0 }
     }
 
-    /// Adds elements after widening them, which is exact.
+    /// Adds elements after widening them to `f64`, which is exact.
     pub(crate) fn add_f32(&mut self, values: &[f32]) {
         for value in values {
             self.add_one(f64::from(*value).to_bits());

@@ -1,4 +1,4 @@
-//! An accumulator as bytes: version 1 of the layout that EXACT.md defines.
+//! Conversions between accumulators and bytes, in version 1 of the layout that EXACT.md defines.
 
 use super::{ExactAccumulator, ExactFloat, accumulator::MOST, flags::Flags, words::Words};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 /// The first bytes of an accumulator.
 const MAGIC: [u8; 4] = *b"SBXA";
 
-/// Bytes before the digits.
+/// The number of bytes before the digits.
 const HEAD: usize = 16;
 
 impl<A: ExactFloat> ExactAccumulator<A> {
@@ -17,8 +17,8 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     /// for `f64`.
     pub const BYTES: usize = HEAD + 4 * A::LAYOUT.window.words;
 
-    /// Returns the accumulator as bytes: 96 for `f32`, 552 for `f64`. The bytes depend on the
-    /// elements alone, not on their order, on merges or on the machine.
+    /// Returns the accumulator as bytes: 96 bytes for `f32`, and 552 for `f64`. The bytes depend on
+    /// the elements alone, not on their order, on merges or on the machine.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut digits = self.words.digits();
         if self.flags.is_special() {

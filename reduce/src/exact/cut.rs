@@ -1,7 +1,8 @@
 //! The chunks of an exact sum.
 
-/// How a kernel cuts its input into chunks. Chunks are bounded, because a bin or a register takes a limited number of
-/// additions between two carries.
+/// The parameters by which a kernel divides its input into chunks. The length of a chunk is
+/// bounded, because a word or a register can take only a limited number of additions before it is
+/// emptied.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
@@ -9,8 +10,8 @@ pub struct Cut {
     pub threads: u32,
     /// The number of blocks for which a multiprocessor has registers.
     pub resident: u32,
-    /// The maximum number of vectors that a thread adds in a chunk. In the first chunk, a thread adds at most two more
-    /// elements.
+    /// The maximum number of vectors that a thread adds in a chunk. In the first chunk, a thread
+    /// adds up to two further elements.
     longest: u32,
     /// The minimum number of vectors that a thread adds in a chunk, unless there is only one chunk.
     shortest: u32,
@@ -28,8 +29,8 @@ impl Cut {
     pub(super) const PRODUCTS: Cut =
         Cut { threads: 512, resident: 2, longest: 1 << 7, shortest: 2 };
     pub(super) const WIDE: Cut = Cut { threads: 512, resident: 2, longest: 1 << 8, shortest: 4 };
-    /// A register can take 2^13 halves. A vector has 8 halves, and a thread has two registers, so each vector adds 4 to a
-    /// register.
+    /// A register can take 2^13 halves. A vector has 8 halves, and a thread has two registers, so
+    /// each vector adds 4 to a register.
     pub(super) const HALVES: Cut = Cut { threads: 256, resident: 4, longest: 1 << 10, shortest: 4 };
     /// A register can take 2^12 products of halves.
     pub(super) const PRODUCTS_OF_HALVES: Cut =
@@ -37,9 +38,10 @@ impl Cut {
     /// The number of threads per block in the kernels for rows, for all types.
     pub const ROW_THREADS: u32 = 256;
 
-    /// Returns the number of chunks, which is at least one, and the number of vectors in each, for `n` elements of
-    /// `size` bytes and a device that can run `resident` blocks at the same time. As far as possible, all blocks have
-    /// the same number of chunks. The sum does not depend on the chunks.
+    /// Returns the number of chunks, which is at least one, and the number of vectors in each, for
+    /// `n` elements of `size` bytes and a device that can run `resident` blocks at the same time.
+    /// If possible, all blocks have the same number of chunks. The sum does not depend on the
+    /// chunks.
     pub fn chunks(self, n: u64, size: u64, resident: u32) -> (u32, u32) {
         let (all, resident) = (n.div_ceil(16 / size), u64::from(resident));
         let [shortest, longest] = [self.shortest * self.threads, self.longest()].map(u64::from);
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
     use crate::shape;
 
-    /// The number of additions that a word, which all warps share, or a register can take.
+    /// The number of additions that a word or a register can take. All warps share a word.
     #[derive(Clone, Copy)]
     enum Takes {
         Word(u64),
@@ -107,7 +109,8 @@ mod tests {
                     let most_vectors = chunks.div_ceil(resident.into()) * vectors;
                     let equal = all.div_ceil(resident.into()).max(vectors);
                     assert!(most_vectors <= equal + equal / 100, "{cut:?} {n} {resident}");
-                    // One element before the vectors, one after them, and the elements of the vectors.
+                    // One element before the vectors, one after them, and the elements of the
+                    // vectors.
                     let vectors = vectors.div_ceil(cut.threads.into());
                     let added = vectors * of_vector + 2 * of_one;
                     assert!(added <= most, "{cut:?} {n} {resident}: {added} of {most}");

@@ -43,8 +43,8 @@ impl Flags {
         self.0 & (Flags::NAN.0 | Flags::ABOVE.0 | Flags::BELOW.0) != 0
     }
 
-    /// Returns the same flags for all accumulators whose result is NaN, because a device does not
-    /// report why the result is NaN.
+    /// Returns the flags in canonical form: all accumulators whose result is NaN have the same
+    /// flags, because a device does not report why the result is NaN.
     pub(crate) fn canonical(self) -> Flags {
         if self.is_nan() { Flags(Flags::NAN.0 | Flags::OTHER.0) } else { self }
     }

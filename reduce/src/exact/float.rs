@@ -18,18 +18,18 @@ pub trait ExactElement: Element<Output: ExactFloat> {
     /// The kernel that computes row sums.
     #[doc(hidden)]
     const EXACT_ROWS: Kernel;
-    /// How the kernel for the sum cuts its input into chunks.
+    /// The parameters by which the kernel for the sum divides its input into chunks.
     #[doc(hidden)]
     const CUT: Cut;
     /// The kernel that computes the dot product.
     #[doc(hidden)]
     const DOT: Kernel;
-    /// How the kernel for the dot product cuts its input into chunks.
+    /// The parameters by which the kernel for the dot product divides its input into chunks.
     #[doc(hidden)]
     const DOT_CUT: Cut;
 }
 
-/// A kernel for all devices.
+/// Expands to a kernel whose PTX is for all devices.
 macro_rules! kernel {
     ($type:literal $name:literal) => {
         Kernel::whole(
@@ -75,7 +75,7 @@ pub trait Sealed: Sized {
     #[doc(hidden)]
     fn multiply(bins: &mut Bins, words: &mut Words, a: Self, b: Self);
 
-    /// Returns the value with this sign and these bits.
+    /// Returns the value with this sign and these bits of its magnitude.
     #[doc(hidden)]
     fn assembled(negative: bool, bits: u64) -> Self;
 }

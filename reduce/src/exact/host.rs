@@ -9,10 +9,10 @@ use crate::{
     threads::{each, in_parts},
 };
 
-/// The least number of elements that one task adds, so that bins are emptied rarely.
+/// The minimum number of elements that one task adds, so that bins are emptied rarely.
 const RUN: usize = 1 << 16;
 
-/// Returns the exact sum of a slice, rounded once: to nearest, ties to even.
+/// Returns the exact sum of a slice, rounded once to nearest, ties to even.
 pub fn exact_sum<T: ExactElement>(slice: &[T]) -> T::Output {
     merged(slice.len(), |sum, run| sum.add(&slice[run])).round()
 }
@@ -20,7 +20,7 @@ pub fn exact_sum<T: ExactElement>(slice: &[T]) -> T::Output {
 /// Returns the exact sum of the products of corresponding elements in two slices, rounded once.
 ///
 /// # Errors
-/// One slice is longer than the other.
+/// The slices have different lengths.
 pub fn exact_dot<T: ExactElement>(a: &[T], b: &[T]) -> Result<T::Output> {
     same_length(a.len(), b.len())?;
     Ok(dot(a, b).round())
@@ -31,7 +31,7 @@ pub fn exact_sum_of_squares<T: ExactElement>(slice: &[T]) -> T::Output {
     dot(slice, slice).round()
 }
 
-/// Returns the square root of the exact sum of the squares of a slice's elements, rounded once: to
+/// Returns the square root of the exact sum of the squares of a slice's elements, rounded once to
 /// nearest, ties to even.
 pub fn exact_norm<T: ExactElement>(slice: &[T]) -> T::Output {
     dot(slice, slice).round_sqrt()
@@ -53,7 +53,7 @@ fn dot<T: ExactElement>(a: &[T], b: &[T]) -> ExactAccumulator<T::Output> {
     merged(a.len(), |sum, run| sum.add_pairs(&a[run.clone()], &b[run]))
 }
 
-/// Returns an accumulator that holds `n` elements, which `add` adds in runs.
+/// Returns an accumulator that holds `n` elements. Each call of `add` adds the elements of a range.
 fn merged<A: super::ExactFloat>(
     n: usize,
     add: impl Fn(&mut ExactAccumulator<A>, Range<usize>) + Sync,

@@ -14,16 +14,16 @@ use crate::{
     shape,
 };
 
-/// The size of the state in bytes: eight copies of the flags and of at most 134 digits, each copy
-/// in whole cache lines.
+/// The size of the state in bytes. The state has eight copies of the flags and of at most 134
+/// digits, and each copy occupies whole cache lines.
 #[doc(hidden)]
 pub const STATE: usize = 8 * 8 * 144;
 
-/// The maximum number of blocks: each of the eight copies counts up to 4095 blocks.
+/// The maximum number of blocks, because each of the eight copies counts up to 4095 blocks.
 #[doc(hidden)]
 pub const MOST_BLOCKS: u32 = 8 * 4095;
 
-/// The epoch of a launch that stores flags and digits, not the rounded sum.
+/// The epoch of a launch that stores flags and digits instead of the rounded sum.
 #[doc(hidden)]
 pub const RAW: u32 = u32::MAX;
 
@@ -36,7 +36,8 @@ pub const RAW_WORDS: [usize; 2] = [1 + 12, 1 + 68];
 #[doc(hidden)]
 pub const RAW_PRODUCTS: [usize; 2] = [1 + 20, 1 + 134];
 
-/// The accumulator of `n` elements or products whose flags and digits a launch stored.
+/// Returns the accumulator of `n` elements or products from the flags and digits that a launch has
+/// stored.
 #[doc(hidden)]
 pub fn accumulator<A: ExactFloat>(raw: &[u64], n: u64) -> ExactAccumulator<A> {
     let unit = match raw.len() {
@@ -50,15 +51,15 @@ pub fn accumulator<A: ExactFloat>(raw: &[u64], n: u64) -> ExactAccumulator<A> {
         let digit = *digit as i64;
         words.add(digit < 0, digit.unsigned_abs().into(), unit + 32 * at);
     }
-    // Each flag has a 16-bit count of the launches, at most 65,535, that have set it.
+    // For each flag, 16 bits count the launches that have set it, which are at most 65,535.
     let flags = (0..4).filter(|flag| raw[0] >> (16 * flag) & 0xffff != 0);
     let flags = flags.fold(0, |flags, flag| flags | 1 << flag);
     ExactAccumulator::of(words, Flags::of_bits(flags).expect("four flags"), n)
 }
 
 impl<A: ExactFloat> ExactAccumulator<A> {
-    /// The number of words that [`raw::exact_words_into`](crate::raw::exact_words_into) stores: 13 for `f32`, 69 for
-    /// `f64`.
+    /// The number of words that [`raw::exact_words_into`](crate::raw::exact_words_into) stores: 13
+    /// for `f32`, and 69 for `f64`.
     pub const WORDS: usize = RAW_WORDS[size_of::<A>() / 8];
 
     /// Returns the accumulator of `n` elements from the words that a device has stored, or from the
@@ -93,7 +94,7 @@ impl<T: ExactElement> Engine<T> {
         self.launch_exact(input, output, 0)
     }
 
-    /// Returns an accumulator of all elements at an address. Waits for it.
+    /// Returns an accumulator of all elements at an address. Waits for the result.
     pub(crate) fn wait_accumulator(
         &self,
         input: Address<'_>,
@@ -102,8 +103,8 @@ impl<T: ExactElement> Engine<T> {
         self.accumulated(words, input.len(), |output| self.launch_exact(input, output, RAW))
     }
 
-    /// Returns an accumulator of the products of equally many elements at two addresses. Waits for
-    /// it.
+    /// Returns an accumulator of the products of corresponding elements at two addresses. Waits for
+    /// the result.
     pub(crate) fn wait_dot_accumulator(
         &self,
         a: Address<'_>,
@@ -113,7 +114,8 @@ impl<T: ExactElement> Engine<T> {
         self.accumulated(words, a.len(), |output| self.launch_dot(a, b, output, RAW))
     }
 
-    /// Returns the accumulator of `n` elements or products whose flags and digits a launch stores.
+    /// Returns the accumulator of `n` elements or products from the flags and digits that `launch`
+    /// stores.
     fn accumulated(
         &self,
         words: usize,
@@ -152,7 +154,7 @@ impl<T: ExactElement> Engine<T> {
         self.with_exact_state(call, size, run)
     }
 
-    /// Calls a function with the state, if there are several blocks.
+    /// Calls a function with the state or, if there is only one block, without it.
     fn with_exact_state(
         &self,
         call: Call<'_>,
@@ -178,12 +180,12 @@ impl<T: ExactElement> Engine<T> {
 }
 
 impl<T: ExactElement> Engine<T> {
-    /// Computes the exact dot product of equally many elements at two addresses, and waits for it.
+    /// Computes the exact dot product of two inputs of the same length, and waits for it.
     pub(crate) fn wait_dot(&self, a: Address<'_>, b: Address<'_>) -> Result<T::Output> {
         self.wait_for(|output, epoch| self.launch_dot(a, b, output, epoch))
     }
 
-    /// Writes the exact dot product of equally many elements at two addresses to a third address.
+    /// Writes the exact dot product of two inputs of the same length to a third address.
     pub(crate) fn leave_dot(
         &self,
         a: Address<'_>,

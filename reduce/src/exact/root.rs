@@ -2,12 +2,13 @@
 
 use super::{ExactAccumulator, ExactFloat, flags::Flags, round::round};
 
-/// The number of bits in the integer whose root is taken. The root has half as many bits, at least
-/// two more than a double's significand.
+/// The number of bits in the integer whose root is taken. The root has half as many bits, which is
+/// at least two more than a double's significand has.
 const BITS: usize = 112;
 
 impl<A: ExactFloat> ExactAccumulator<A> {
-    /// The square root of the sum, rounded once to nearest, ties to even; the accumulator is not changed.
+    /// Returns the square root of the sum, rounded once to nearest, ties to even. The accumulator
+    /// is not changed.
     ///
     /// The result is NaN if the sum is negative or NaN, infinite if the sum is infinite, and a zero
     /// with the sum's sign if the sum is zero.
@@ -36,7 +37,7 @@ impl<A: ExactFloat> ExactAccumulator<A> {
         let (high, rest) = split(&digits, place);
         let root = high.isqrt();
         let inexact = rest || root * root != high;
-        // One more bit records whether anything lies below the root's last bit, which decides ties.
+        // A further bit records whether the root is inexact, which decides ties.
         let doubled = root << 1 | u128::from(inexact);
         let parts = [0, 32, 64, 96].map(|shift| (doubled >> shift) as u32);
         let (_, bits) = round(&parts, (unit + place) / 2 - 1, A::LAYOUT.format);
@@ -44,8 +45,8 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     }
 }
 
-/// Returns the bits from a position on, and whether any lower bit is set. A negative position shifts
-/// to the left.
+/// Returns the bits from a position upwards, and whether any lower bit is set. A negative position
+/// shifts to the left.
 fn split(digits: &[u32], place: i32) -> (u128, bool) {
     let mut high = 0;
     let mut rest = false;

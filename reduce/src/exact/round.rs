@@ -1,4 +1,4 @@
-//! The single rounding of an exact sum: to nearest, ties to even.
+//! The single rounding of an exact sum, to nearest, ties to even.
 
 /// A binary format.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) fn round(digits: &[u32], unit: i32, format: Format) -> (bool, u64) {
     let last = (unit + top as i32 + 1 - format.precision as i32).max(format.smallest);
     let place = last - unit;
     let kept = if place <= 0 {
-        from(&magnitude, 0) << -place // This is exact, because the whole integer has at most `precision` bits.
+        from(&magnitude, 0) << -place // The whole integer fits, so this is exact.
     } else {
         let place = place as usize;
         let kept = from(&magnitude, place);
@@ -37,7 +37,7 @@ pub(crate) fn round(digits: &[u32], unit: i32, format: Format) -> (bool, u64) {
         let more = half && (0..place - 1).any(|i| bit(&magnitude, i));
         kept + u64::from(half && (more || kept & 1 == 1))
     };
-    // A significand of 2^precision, after rounding up, carries into the exponent.
+    // If the significand was rounded up to 2^precision, it carries into the exponent.
     let exponent = (last - format.smallest) as u64;
     let bits = (exponent << (format.precision - 1)) + kept;
     (negative, bits.min(format.infinity))
@@ -93,7 +93,7 @@ mod tests {
             (-one - 3, -16_777_220.0),
         ] {
             assert_eq!(f32_of(value, 0), expected, "{value}");
-            // A single bit far below the half decides which way a near-tie is rounded.
+            // A single bit far below the rounding position decides how a near-tie is rounded.
             let up = f32_of((value << 60) + value.signum(), -60);
             assert_eq!(up.abs(), if value.abs() == one + 1 { 16_777_218.0 } else { 16_777_220.0 });
         }

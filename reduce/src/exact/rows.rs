@@ -10,19 +10,20 @@ use crate::{
     shape,
 };
 
-/// The maximum number of rows for which each row has its own launch, one launch after the other.
+/// The maximum number of rows that are launched one after another, each in its own launch.
 const FEW: u64 = 64;
 
-/// Returns whether each row has its own launch, which uses all blocks of the device. Otherwise,
-/// each row has one block. The more rows there are, the longer each row must be, because launches
-/// take time, whereas the blocks of one launch add different rows at the same time.
+/// Returns whether each row has its own launch, which uses all multiprocessors. Otherwise, one
+/// launch adds all rows, with one block for each. Separate launches need longer rows if there are
+/// more rows, because each launch takes time, whereas the blocks of one launch add different rows
+/// at the same time.
 fn is_launched_alone(rows: u64, bytes: u64) -> bool {
     rows == 1 || (rows <= FEW && bytes >= rows << 18)
 }
 
 impl<T: ExactElement> Engine<T> {
-    /// Queues the exact sums of the rows, which are written to an address. The caller must have checked that the
-    /// rows are within the input and that the output has room.
+    /// Queues the exact sums of rows, which are written to `output`. The caller must have checked
+    /// that the rows are within the input and that the output has room for the sums.
     pub(crate) fn exact_rows(
         &self,
         input: Address<'_>,

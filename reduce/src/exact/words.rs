@@ -1,15 +1,15 @@
-//! A superaccumulator: an integer so wide that any sum of elements, or of products of two elements,
-//! is a multiple of its unit and below its limit.
+//! A superaccumulator, which is an integer that is wide enough for any sum of elements or of
+//! products of two elements. Each sum is a multiple of the integer's unit.
 
-/// The number of bits in a word that belong to the number; the others collect carries.
+/// The number of low bits of a word that hold a digit; the other bits collect carries.
 const DIGIT: u32 = 32;
 
 /// The maximum number of values that are added between two carries.
 ///
-/// A word is less than 2^32 after its carry has left it, and a value adds less than 2^32 to it:
-/// after `RUN` values, the word is less than (2^30 + 1) × 2^32 < 2^63, so no word overflows. The
-/// words of another superaccumulator are added after the carries in both have been propagated, and
-/// count as one value.
+/// A word is less than 2^32 after its carry has been propagated, and a value adds less than 2^32 to
+/// it. After `RUN` values, the word is less than (2^30 + 1) × 2^32 < 2^63, so no word overflows.
+/// The words of another superaccumulator are added after the carries in both have been propagated,
+/// and count as one value.
 const RUN: u32 = 1 << 30;
 
 /// The unit and the width of a superaccumulator.
@@ -22,20 +22,22 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Products of two `f32`: multiples of 2^-298, below 2^256. A sum of 2^63 such products is
-    /// below 2^319, so it takes 617 of the 640 bits, and one more for the sign.
+    /// The window for products of two `f32`, which are multiples of 2^-298 below 2^256. A sum of
+    /// 2^63 such products is below 2^319, so it takes 617 of the 640 bits, and one more for the
+    /// sign.
     pub(crate) const F32: Window = Window { unit: -298, words: 20 };
-    /// Products of two `f64`: multiples of 2^-2148, below 2^2048. A sum of 2^63 such products is
-    /// below 2^2111, so it takes 4259 of the 4288 bits, and one more for the sign.
+    /// The window for products of two `f64`, which are multiples of 2^-2148 below 2^2048. A sum of
+    /// 2^63 such products is below 2^2111, so it takes 4259 of the 4288 bits, and one more for the
+    /// sign.
     pub(crate) const F64: Window = Window { unit: -2148, words: 134 };
 }
 
-/// The integer: word i is worth 2^(32 i) units.
+/// The words of the integer. The unit of word i is 2^(32 i) units of the integer.
 #[derive(Clone, Debug)]
 pub struct Words {
     unit: i32,
     at: Vec<i64>,
-    /// Values that were added since the last carry.
+    /// The number of values that were added since the carries were last propagated.
     added: u32,
 }
 
@@ -44,12 +46,13 @@ impl Words {
         Words { unit: window.unit, at: vec![0; window.words], added: 0 }
     }
 
-    /// Adds ±`magnitude` × 2^`exponent`, a multiple of the unit.
+    /// Adds or, if `negative` is true, subtracts `magnitude` × 2^`exponent`, which must be a
+    /// multiple of the unit.
     pub(crate) fn add(&mut self, negative: bool, magnitude: u128, exponent: i32) {
         if magnitude == 0 {
             return;
         }
-        // Trailing zero bits of the magnitude may be worth less than the unit, so they are removed.
+        // Trailing zero bits of the magnitude, which may be below the unit, are removed.
         let zeros = magnitude.trailing_zeros();
         let (magnitude, exponent) = (magnitude >> zeros, exponent + zeros as i32);
         let place = u32::try_from(exponent - self.unit).expect("a value is a multiple of the unit");
@@ -64,7 +67,8 @@ impl Words {
         self.count_one();
     }
 
-    /// Digits beyond the last word are zero, because values are below the limit.
+    /// Adds a digit to a word. Digits after the last word are zero, because values are below the
+    /// limit.
     fn add_digit(&mut self, word: usize, negative: bool, digit: u32) {
         if digit != 0 {
             self.at[word] += if negative { -i64::from(digit) } else { i64::from(digit) };
@@ -88,7 +92,7 @@ impl Words {
         self.count_one();
     }
 
-    /// Propagates carries, which leaves 0 to 2^32 - 1 in each word except the last, which has the
+    /// Propagates carries. Each word then holds 0 to 2^32 - 1, except the last word, which has the
     /// sign.
     fn carry(&mut self) {
         for word in 0..self.at.len() - 1 {
@@ -99,8 +103,8 @@ impl Words {
         self.added = 0;
     }
 
-    /// Returns the integer in two's complement, the lowest 32 bits first. Equal sums have equal
-    /// digits.
+    /// Returns the digits of the integer in two's complement, beginning with the lowest 32 bits.
+    /// Equal sums have equal digits.
     pub(crate) fn digits(&self) -> Vec<u32> {
         let mut carried = self.clone();
         carried.carry();
@@ -116,7 +120,7 @@ impl Words {
         words
     }
 
-    /// The exponent of the unit.
+    /// Returns the exponent of the unit.
     pub(crate) fn unit(&self) -> i32 {
         self.unit
     }
@@ -137,7 +141,8 @@ mod tests {
 
     #[test]
     fn words_hold_the_largest_values_at_the_bound_between_carries() {
-        // Two words get the largest value that they can have before the carry, without 2^30 additions.
+        // Two words are set to their largest value before a propagation, which avoids 2^30
+        // additions.
         let mut words = Words::new(Window::F32);
         words.at[3] = i64::from(RUN) * i64::from(u32::MAX);
         words.at[4] = words.at[3];

@@ -1,5 +1,6 @@
-// An unaligned slice of any shape. The tree is the same, but vectors are loaded element by element. Blocks have the
-// size that the shape prescribes; in a spread, whose blocks have 256 threads, each warp publishes its value.
+// Reduces an unaligned slice of any shape. The tree is the same as for an aligned slice, but vectors are loaded element
+// by element. Blocks have the size that the shape prescribes. In a spread, blocks have 256 threads, and each warp
+// publishes its value.
 __device__ Acc across(Chunk chunk)
 {
     Sums sums;
@@ -17,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     u64* slots = state + 2;
     u32 count = blockDim.x / 32;
     bool spread = chunks > 1 && blockDim.x == 256;
-    // The values of missing warps are neutral elements.
+    // The entries of warps that the block does not have are neutral elements.
     if (threadIdx.x < Most - count) warps[count + threadIdx.x] = Op::none();
     #pragma unroll 1
     for (u32 p = blockIdx.x; p < chunks; p += gridDim.x) {

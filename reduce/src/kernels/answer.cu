@@ -1,5 +1,5 @@
-// Stores a result: for the stream if `epoch` is 0, and otherwise for a host that polls. For the host, each store has 32
-// bits of the result, with the epoch as their flag.
+// Stores a result. If `epoch` is 0, the result is for later work in the stream. Otherwise, a host thread polls for it:
+// each store holds 32 bits of the result, with the epoch as their flag.
 __device__ void answer(void* out, Acc value, u32 epoch)
 {
     if (epoch == 0) {

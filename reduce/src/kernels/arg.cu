@@ -1,6 +1,6 @@
-// The place of the smallest or largest element: the lowest index among equal elements.
+// The index of the smallest or largest element. If several elements are equal, the lowest index is the result.
 
-// A value, and the number of the first vector that has it.
+// A value, and the number of the first vector that contains it.
 struct Value {
     Acc value;
     u64 at;
@@ -17,7 +17,7 @@ struct Value {
         if (Halves > 1) all.value = (Acc)((u64)words[Words - 1] << 32 | words[2]);
         return all;
     }
-    // Returns the value of the lane whose number differs in the bit of value `s`.
+    // Returns the value of lane `lane ^ s`.
     __device__ Value from(u32 s) const { return Value{__shfl_xor_sync(~0u, value, s), __shfl_xor_sync(~0u, at, s)}; }
 };
 
@@ -28,8 +28,9 @@ __device__ Value join(Value a, Value b)
     return Value{value, first < second ? first : second};
 }
 
-// A thread's values. A vector is noted if it changes the value, so an equal vector that follows is not. There are two
-// values, for vectors with even and odd places, because each comparison has to wait for the one before.
+// A thread's values. A vector's number is recorded only if the vector changes the value, so the first of several equal
+// vectors is kept. Vectors with even and odd places have separate values, because each comparison depends on the
+// previous one.
 struct Best {
     Local best[2];
     u32 at[2];
@@ -51,8 +52,8 @@ struct Best {
     __device__ Value all(u64 from) const { return join(value(0, from), value(1, from)); }
 };
 
-// Stores the value and the index. The value says in which vector it first is. If it is the neutral value, all elements
-// are equal, or all are NaN, so the index is 0.
+// Stores the value and its index. `best.at` is the first vector that contains the value, and this vector is searched
+// for the index. If the value is the neutral element, all elements are equal to it, or all are NaN, so the index is 0.
 __device__ void put(const Row& row, Value best, u64 n, void* values, void* indices, u64 index, u32 epoch)
 {
     const Acc value = Op::result(best.value, n);

@@ -1,5 +1,6 @@
-// Many chunks. Each block adds one chunk and, if there are more chunks than blocks, draws a ticket for its next
-// one. The last block consumes the messages of all chunks. `state` holds the next ticket, followed by the slots.
+// Reduces a slice of many chunks. Each block adds one chunk and, if there are more chunks than blocks, draws a ticket
+// for its next one. The last block consumes the messages of all chunks. `state` holds the next ticket, followed by the
+// slots.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch)
 {

@@ -1,9 +1,10 @@
-// Columns. Each column is added in the order of a slice of that length, so that its result has the same bits. A lane has a
-// column. A warp adds some of the leaves of the tree, which are the sums of single elements of a thread's vectors: the
-// rows of a leaf are a constant distance apart, and neighbouring lanes read neighbouring elements of a row.
+// Reduces columns. Each column is added in the same order as a slice of its length, so that its result has the same
+// bits. Each lane has one column. Each warp adds some leaves of the tree; a leaf is one of a thread's `Width` sums,
+// which adds the element with the same number of each vector. The rows of a leaf are a constant distance apart, and
+// neighbouring lanes read neighbouring elements of a row.
 //
-// Leaves are added in groups, in an order in which neighbours are combined first. So the index of a leaf is that of an
-// element in a thread's vectors, and of a thread in a warp, with the bits of both reversed.
+// Leaves are added in groups, in an order in which neighbours are combined first. The index of a leaf therefore
+// consists of a thread's number in its warp and an element's number in its vector, each with its bits reversed.
 enum : u32 { Group = ELEMENT == 8 ? 8 : 16, Leaves = 32 * Width, Groups = Leaves / Group, Warps = THREADS / 32 };
 
 __device__ constexpr u32 reversed(u32 value, u32 count)
@@ -13,12 +14,13 @@ __device__ constexpr u32 reversed(u32 value, u32 count)
     return result;
 }
 
-// The matrix: `columns` columns in batches of `inner`, whose starts are `apart` elements apart. A column has n elements,
-// `pitch` elements apart, in chunks of `vectors` vectors that blocks of `threads` threads would add.
+// A matrix of `columns` columns, in batches of `inner` columns. Batches start `apart` elements apart. A column has n
+// elements, which are `pitch` elements apart. A slice of n elements has chunks of `vectors` vectors, and blocks of
+// `threads` threads.
 struct Matrix { const In* in; u64 n, columns, inner, apart, pitch; u32 vectors, chunks, threads; };
 
-// Returns the value of consecutive groups of leaves of one warp of the tree: groups `from` to `to` - 1, a power of two of
-// them. `at` is the column's element in the chunk's first row, of `rows`.
+// Returns the value of groups `from` to `to` - 1 of the leaves of one warp of the tree. The number of these groups is a
+// power of two. `at` is the column's element in the first of the chunk's `rows` rows.
 __device__ Acc leaves(const Matrix& all, const In* at, u64 rows, u32 warp, u32 from, u32 to)
 {
     Acc stack[7];
@@ -28,7 +30,7 @@ __device__ Acc leaves(const Matrix& all, const In* at, u64 rows, u32 warp, u32 f
     for (u32 g = from; g < to; g++) {
         Local sums[Group];
         for (u32 i = 0; i < Group; i++) sums[i] = Op::start();
-        // The first leaf of the group has the lowest rows.
+        // The first leaf of a group has the lowest rows.
         const u32 thread = reversed(g * Group / Width, 32);
         #pragma unroll 1
         for (u64 row = (u64)(warp * 32 + thread) * Width; row < rows; row += step) {
@@ -45,7 +47,8 @@ __device__ Acc leaves(const Matrix& all, const In* at, u64 rows, u32 warp, u32 f
         for (u32 i = 0; i < Group; i++) values[i] = Op::value(sums[i]);
         for (u32 s = 1; s < Group; s *= 2)
             for (u32 i = 0; i < Group; i += 2 * s) values[i] = Op::join(values[i], values[i + s]);
-        // Like the carry of a binary counter: a full level is combined with the next value.
+        // Values move up like the carries of a binary counter: the value of a full level is combined with the new
+        // value.
         Acc value = values[0];
         bool carry = true;
         for (u32 l = 0; l < 7; l++) {
@@ -60,7 +63,7 @@ __device__ Acc leaves(const Matrix& all, const In* at, u64 rows, u32 warp, u32 f
     return value;
 }
 
-// Combines values of this lane, which are `Warps` lanes of memory apart, in the order of `few`.
+// Combines the values `at(0)` to `at(count - 1)` of this lane in the order of `few`.
 template <class At>
 __device__ Acc few_of(u32 count, At at)
 {
@@ -76,9 +79,10 @@ __device__ Acc few_of(u32 count, At at)
     return sums[0];
 }
 
-// A block adds one chunk of 32 columns, or a whole tree of one warp for several sets of 32 columns: `split` warps share
-// the leaves of one warp of the tree. The values of all chunks are left in `values`, and the last block to do so for
-// these columns combines them; `counters` has a counter for each set of columns, and both are zero between launches.
+// A block adds one chunk of a set of 32 columns. If a set needs fewer warps than a block has, the block adds the only
+// chunk of several sets. `split` warps share the leaves of one warp of the tree. If there are several chunks, blocks
+// store their values in `values`, and the last block to do so for a set of columns combines them. `counters` has a
+// counter for each set. Both arrays are zero between launches.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 n, u64 columns, u64 inner, u64 apart, u64 pitch, u32 vectors, u32 chunks, u32 threads,
     u32 split, u32* counters, Acc* values)
@@ -87,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     __shared__ u32 last;
     const Matrix all{in, n, columns, inner, apart, pitch, vectors, chunks, threads};
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, tree = threads / 32, units = tree * split;
-    // The number of sets of columns of a block.
+    // The number of sets of columns that a block adds.
     const u32 sets = units < Warps ? Warps / units : 1;
     const u64 set = blockIdx.x / chunks * sets + (units < Warps ? warp / units : 0);
     const u32 index = blockIdx.x % chunks;
@@ -103,7 +107,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         shared[sets > 1 ? warp : unit][lane] = leaves(all, at, rows, unit / split, from, from + each);
     }
     __syncthreads();
-    // One warp combines the values of each set: first those of the parts of a warp of the tree, and then those of warps.
+    // One warp combines the values of each set: first the parts of each warp of the tree, and then the values of these
+    // warps.
     const u32 base = sets > 1 ? warp : 0;
     const bool first = units < Warps ? warp % units == 0 : warp == 0;
     auto part = [&](u32 w) {
@@ -122,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         return;
     }
     if (chunks == 1) return;
-    // Each block has one set of columns.
+    // With several chunks, each block has one set of columns.
     if (first && wanted) {
         if (spread) for (u32 w = 0; w < tree; w++) values[(u64)(index * tree + w) * columns + column] = part(w);
         else values[(u64)index * columns + column] = few_of(tree, part);

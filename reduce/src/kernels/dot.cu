@@ -1,7 +1,7 @@
-// Dot products: the vectors of two slices that have the same number are multiplied element by element, and the products
-// are added in the tree of the sum. Each product is rounded before it is added.
+// Dot products. Vectors of the two slices that have the same number are multiplied element by element, and the products
+// are added in the tree of a sum. Each product is rounded before it is added.
 
-// Adds the products of two vectors.
+// Adds the products of the elements of two vectors.
 __device__ void multiply(Sums& sums, const Vector& a, const Vector& b)
 {
     for (u32 e = 0; e < Width; e++) {
@@ -11,7 +11,7 @@ __device__ void multiply(Sums& sums, const Vector& a, const Vector& b)
     }
 }
 
-// A chunk of both slices.
+// The chunks of both slices that have the same index.
 struct Pair { const In *a, *b; u32 vectors, tail; };
 
 __device__ Pair pair(const In* a, const In* b, u64 n, u32 vectors, u32 index)
@@ -20,7 +20,7 @@ __device__ Pair pair(const In* a, const In* b, u64 n, u32 vectors, u32 index)
     return Pair{first.at, b + (first.at - a), first.vectors, first.tail};
 }
 
-// Adds the products of thread `t`, one of `step` threads. With `together`, both slices are aligned.
+// Adds the products of thread `t` of `step` threads. If `together` is true, both slices are aligned.
 __device__ void products(Sums& sums, Pair pair, u32 t, u32 step, bool together)
 {
     u32 w = t;
@@ -36,7 +36,7 @@ __device__ void products(Sums& sums, Pair pair, u32 t, u32 step, bool together)
             #pragma unroll
             for (u32 r = 0; r < ROWS; r++) multiply(sums, a[r], b[r]);
         }
-        // Products of neutral elements change nothing.
+        // Products of neutral elements do not change the sums.
         Vector a[ROWS], b[ROWS];
         #pragma unroll
         for (u32 r = 0; r < ROWS; r++) {
@@ -46,7 +46,7 @@ __device__ void products(Sums& sums, Pair pair, u32 t, u32 step, bool together)
         }
         #pragma unroll
         for (u32 r = 0; r < ROWS; r++) multiply(sums, a[r], b[r]);
-        // The incomplete last vector is left.
+        // Only the incomplete last vector remains.
         w = pair.vectors % step == t ? pair.vectors : ~0u;
     }
     #pragma unroll 1

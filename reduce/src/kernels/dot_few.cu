@@ -1,5 +1,5 @@
-// Two slices of one chunk, or of a few. Blocks have the size that the shape prescribes; in a spread, whose blocks have
-// 256 threads, each warp publishes its value.
+// Multiplies two slices of one or a few chunks. Blocks have the size that the shape prescribes. In a spread, blocks
+// have 256 threads, and each warp publishes its value.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* a, const In* b, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch)
 {
@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     __shared__ alignas(16) Acc warps[Most];
     const bool together = ((u64)a | (u64)b) % 16 == 0;
     u64* slots = state + 2;
-    // The values of missing warps are neutral elements.
+    // The entries of warps that the block does not have are neutral elements.
     if (threadIdx.x < Most - count) warps[count + threadIdx.x] = Op::none();
     #pragma unroll 1
     for (u32 p = blockIdx.x; p < chunks; p += gridDim.x) {

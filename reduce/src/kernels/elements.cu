@@ -1,6 +1,6 @@
-// A small slice whose elements are on several ranks, or have been gathered into one memory block
-// per rank. The elements are read one by one and combined in the tree of the slice's shape. Blocks have the
-// size that the shape prescribes; in a spread, each warp publishes its value.
+// Reduces a small slice whose elements are on several ranks, or have been gathered into one memory block per rank. The
+// elements are read one by one and combined in the tree of the slice's shape. Blocks have the size that the shape
+// prescribes. In a spread, each warp publishes its value.
 
 // The address of each rank's elements, and the index of its first element.
 struct Shards {
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     u32 n = first[world], count = blockDim.x / 32;
     Shards shards = {at, first, at[0], 0, 0, first[1]};
     if (threadIdx.x == 0) wrong = ~0u;
-    // The values of missing warps are neutral elements.
+    // The entries of warps that the block does not have are neutral elements.
     if (threadIdx.x < Most - count) warps[count + threadIdx.x] = Op::none();
     __syncthreads();
     if (stamp != 0)

@@ -1,9 +1,9 @@
-// The sum of bfloat16. A row has eight exponents: an element has at most 15 bits in units of its row.
+// Sums of bfloat16. A row has the elements of eight exponents, and an element has at most 15 bits in units of its row.
 //
-// An element of row r, times 2^(122 - 8 r), is a multiple of 2^-12 below 2^3. Adding 1.5 × 2^11 makes it an integer in
-// the lower bits.
+// Multiplying an element of row r by 2^(122 - 8 r) gives a multiple of 2^-12 below 2^3. Adding 1.5 × 2^11 moves it, as
+// an integer, to the lower bits of the float.
 struct Place {
-    typedef Columns<34, 8, 0> All; // Row r counts 2^(8 r - 150), and an element of row r has row r + 2.
+    typedef Columns<34, 8, 0> All; // Row r has units of 2^(8 r - 150); elements of row r are added to row r + 2.
     enum : u32 { Words = All::Words };
     All columns;
     Signs signs;
@@ -11,14 +11,14 @@ struct Place {
 
     __device__ Place(u32* words) : columns(words), flip(opaque(0x7c800000)) {}
 
-    // Adds the element that is the upper half of `bits`, and whose row is in the bits 7 to 11 of `row`.
+    // Adds the element in the upper half of `bits`. Its row is in bits 7 to 11 of `row`.
     __device__ void add(u32 bits, u32 row)
     {
         const float Most = 1.5f * (1 << 11);
         float scale = __uint_as_float((bits & 0x7c000000) ^ flip);
         u32 most = __float_as_uint(__fmaf_rn(__uint_as_float(bits), scale, Most));
         columns.add(row & 0xf80, 2, most - __float_as_uint(Most));
-        signs.odd |= most; // The bits of `Most`, and lower ones; or those of an infinity or NaN.
+        signs.odd |= most; // Only an infinity or NaN sets bit 29.
     }
 
     __device__ void add(In x)

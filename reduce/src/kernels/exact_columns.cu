@@ -1,5 +1,5 @@
-// Returns a constant that ptxas does not know, so that it stays in a register: a logical operation of two constants and
-// a value takes two instructions.
+// Returns `bits`, because gridDim.y is 1. ptxas does not know this, so it keeps the constant in a register. A logical
+// operation of a value with two constants that it knows would take two instructions.
 __device__ u32 opaque(u32 bits) { return bits * gridDim.y; }
 
 __device__ u32 lane()
@@ -9,9 +9,9 @@ __device__ u32 lane()
     return lane;
 }
 
-// Columns: integers of 32 bits in shared memory. Row r counts units of 2^(Step r), and each lane has a column, which
-// all warps of a block share. So lane t uses bank t, whatever the exponents are. No addition returns a value, so none
-// is waited for. `cut.rs` bounds the additions, so that no word overflows.
+// Columns of 32-bit integers in shared memory. Row r has units of 2^(Step r). Each lane has a column, which all warps
+// of a block share, so lane t uses bank t, whatever the exponents are. The additions return no values, so threads do
+// not wait for them. `cut.rs` bounds the number of additions, so that no word overflows.
 template <u32 Rows, u32 Step, u32 First> struct Columns {
     enum : u32 { Words = Rows * 32, Row = 128, PerDigit = 32 / Step };
     char* words;
@@ -20,22 +20,24 @@ template <u32 Rows, u32 Step, u32 First> struct Columns {
     __device__ Columns(u32* at) : words((char*)at), own(lane() * 4)
     {
         for (u32 w = threadIdx.x; w < Words / 4; w += THREADS) ((int4*)at)[w] = make_int4(0, 0, 0, 0);
-        __syncthreads(); // The words are zero.
+        __syncthreads(); // All words are zero.
     }
 
-    // Adds to a row below the one at `offset`, which is a multiple of the size of a row.
+    // Adds `value` to the row that follows the one at `offset` after `below` rows. `offset` is a multiple of the size
+    // of a row.
     __device__ void add(u32 offset, u32 below, u32 value) const
     {
         atomicAdd((u32*)(words + (offset | own) + below * Row), value);
     }
 
-    // Adds all rows to the block's digits, and clears them. Row `First` is worth one unit; rows before it are zero.
+    // Adds all rows to the block's digits, and clears the rows. Row `First` has the units of digit 0; rows before it
+    // are zero.
     __device__ void empty(u64* digits) const
     {
         __shared__ i64 sums[Rows];
         static_assert(Digits <= THREADS, "each digit has a thread");
         u32 tid = threadIdx.x;
-        // Eight lanes add a row.
+        // Eight lanes add the integers of a row.
         #pragma unroll 1
         for (u32 r = tid / 8; r / 4 * 4 < Rows; r += THREADS / 8) {
             i64 sum = 0;
@@ -49,7 +51,7 @@ template <u32 Rows, u32 Step, u32 First> struct Columns {
             if (tid % 8 == 0 && r < Rows) sums[r] = sum;
         }
         __syncthreads(); // All rows are zero, and their sums are stored.
-        // A sum is less than 2^36, so it has parts in two digits. The parts of a digit are less than 2^36.
+        // A row's sum is less than 2^36, so it has parts in two digits. The parts of a digit add up to less than 2^36.
         if (tid >= Digits) return;
         i64 parts = 0;
         for (u32 k = 0; k < 2 * PerDigit; k++) {
@@ -62,8 +64,9 @@ template <u32 Rows, u32 Step, u32 First> struct Columns {
     }
 };
 
-// The signs of the elements, and the special values. `odd` has bit 29 if and only if an infinity or NaN was added, whose
-// digits do not matter: it is read again, because a branch for each vector would take time.
+// The signs of the elements, and the special values. Bit 29 of `odd` is set if and only if an infinity or NaN was
+// added. The digits then do not matter, and the elements are read again to find the special values. A branch for each
+// vector would take more time.
 struct Signs {
     u32 minus, odd, seen; // A bit of `minus` is set if it is set in all elements.
 
@@ -81,10 +84,10 @@ struct Signs {
         return special;
     }
 
-    // Sets the block's flags, when all elements are in columns.
+    // Sets the block's flags after all elements have been added.
     __device__ void report(u32* flags, u32 signs)
     {
-        __syncthreads(); // All elements are in columns, and the flags are zero.
+        __syncthreads(); // All elements have been added, and the flags have been cleared.
         if ((minus & signs) != signs) seen |= Other;
         if (seen != 0) atomicOr(flags, seen);
         minus = ~0u;

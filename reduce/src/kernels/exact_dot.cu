@@ -1,5 +1,5 @@
-// Dot products. Whole vectors of the first slice start at
-// a multiple of 16 bytes; if the second slice is aligned differently, it is read element by element.
+// Dot products. The vectors are aligned in the first slice; if the second slice is aligned differently, it is read
+// element by element.
 __device__ void multiply(Place& place, const Vector& x, const Vector& y)
 {
     for (int e = 0; e < Width; e++) place.multiply(x.at[e], y.at[e], e % 2);
@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             }
             #pragma unroll 1
             for (u32 k = tid; k < count; k += ROWS * THREADS) {
-                // The next batch is loaded before one is multiplied.
+                // The next batch is loaded before the current batch is multiplied.
                 Vector nowX[ROWS], nowY[ROWS];
                 #pragma unroll
                 for (int r = 0; r < ROWS; r++) {
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
                     load(nextX[r], x + r * THREADS * Width, wanted);
                     load(nextY[r], y + r * THREADS * Width, wanted);
                 }
-                // The product of missing vectors is -0, which changes nothing.
+                // The products of missing vectors are -0, which does not change the sum.
                 if (k + (ROWS - 1) * THREADS >= count)
                     for (int r = 1; r < ROWS; r++)
                         if (k + r * THREADS >= count) blank(nowX[r], true), blank(nowY[r], false);

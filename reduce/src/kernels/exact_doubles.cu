@@ -1,12 +1,13 @@
-// The sum of doubles, and of products of floats or bfloat16, which doubles represent exactly. A row has eight exponents:
-// a double has at most 60 bits in units of its row, and these are added as four integers of 16 bits, in every second row.
+// Sums of doubles, and of products of floats or bfloat16, which doubles represent exactly. A row has the doubles of
+// eight exponents. A double has at most 60 bits in units of its row; they are added as four integers of 16 bits, to
+// every second row.
 //
-// A double x of row r, times 2^(1018 - 8 r), is a multiple of 2^-57 below 2^3. Adding 1.5 × 2^27 rounds it to a multiple
-// of 2^-25, which is then an integer of 28 bits and a sign in the lower bits. The rest that is rounded off is at most 2^-26, and
-// adding 1.5 × 2^-5 makes it an integer of 32 bits, from -2^31 to 2^31.
+// Multiplying a double of row r by 2^(1018 - 8 r) gives a multiple of 2^-57 below 2^3. Adding 1.5 × 2^27 rounds it to a
+// multiple of 2^-25, which is then an integer of 28 bits and a sign in the lower bits. The remainder is at most 2^-26,
+// and adding 1.5 × 2^-5 makes it an integer from -2^31 to 2^31.
 struct Place {
 #if defined(PRODUCTS)
-    typedef Columns<262, 8, 93> All; // Row r counts 2^(8 r - 1075).
+    typedef Columns<262, 8, 93> All; // Row r has units of 2^(8 r - 1075).
 #else
     typedef Columns<262, 8, 0> All;
 #endif
@@ -28,7 +29,7 @@ struct Place {
         columns.add(row, 4, __double2loint(most) & 0xffff);
         columns.add(row, 6, (u32)(__double_as_longlong(most) >> 16));
         signs.minus &= upper;
-        signs.odd |= __double2hiint(most); // The bits of `Most`, and lower ones; or those of an infinity or NaN.
+        signs.odd |= __double2hiint(most); // Only an infinity or NaN sets bit 29.
     }
 
 #if defined(PRODUCTS)

@@ -1,5 +1,5 @@
-// A slice at any address. The blocks share the aligned vectors, chunk by chunk; the first block
-// also adds the elements before the first aligned vector and after the last one.
+// Reduces a slice at any address. The blocks share its aligned vectors, chunk by chunk; the first block also adds the
+// elements before the first aligned vector and after the last one.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch)
 {

@@ -1,12 +1,12 @@
 // A chunk of aligned vectors, in batches whose loads are in flight together. A branch separates the loads from the
-// additions, because ptxas would move most loads behind accesses to shared memory. There is no load between two
-// additions of a batch, because the next one would wait for it.
+// additions; without it, ptxas would move most loads after accesses to shared memory. There is no load between two
+// additions of a batch, because the second addition would wait for it.
 struct Flight {
     Vector next[ROWS];
     const In* at;
     u32 count;
 
-    // Loads the first batch. The memory of missing vectors is not initialized.
+    // Loads the first batch. Missing vectors are not initialized.
     __device__ __forceinline__ void start(const In* from, u32 vectors)
     {
         at = from + threadIdx.x * Width;
@@ -20,7 +20,8 @@ struct Flight {
         load(next[r], at + r * THREADS * Width, k + r * THREADS < count);
     }
 
-    // Adds all vectors. The next batch is loaded before one is added. Missing vectors are -0, which changes nothing.
+    // Adds all vectors. The next batch is loaded before the current batch is added. The elements of missing vectors are
+    // -0, which does not change the sum.
     __device__ __forceinline__ void add(Place& place)
     {
         #pragma unroll 1

@@ -1,11 +1,11 @@
-// The sum of floats. A row has four exponents: an element has at most 27 bits in units of its row, and these are added
-// as two integers: a multiple of 2^12 units, which belongs to the third row above, and the rest.
+// Sums of floats. A row has the elements of four exponents. An element has at most 27 bits in units of its row; they
+// are added as two integers: a multiple of 2^12 units, which is added three rows higher, and the remainder.
 //
-// An element x of row r, times 2^(126 - 4 r), is a multiple of 2^-24 below 2^3. Adding 1.5 × 2^11 rounds it to a multiple
-// of 2^-12, which is then an integer in the lower bits. The rest that is rounded off is at most 2^-13, and adding 1.5 × 2^-1
-// makes it an integer too.
+// Multiplying an element of row r by 2^(126 - 4 r) gives a multiple of 2^-24 below 2^3. Adding 1.5 × 2^11 rounds it to
+// a multiple of 2^-12, which is then an integer in the lower bits. The remainder is at most 2^-13, and adding 1.5 ×
+// 2^-1 makes it an integer too.
 struct Place {
-    typedef Columns<67, 4, 0> All; // Row r counts 2^(4 r - 150).
+    typedef Columns<67, 4, 0> All; // Row r has units of 2^(4 r - 150).
     enum : u32 { Words = All::Words };
     All columns;
     Signs signs;
@@ -22,7 +22,7 @@ struct Place {
         columns.add(row, 0, __float_as_uint(least) - __float_as_uint(Least));
         columns.add(row, 3, __float_as_uint(most) - __float_as_uint(Most));
         signs.minus &= bits;
-        signs.odd |= __float_as_uint(most); // The bits of `Most`, and lower ones; or those of an infinity or NaN.
+        signs.odd |= __float_as_uint(most); // Only an infinity or NaN sets bit 29.
     }
 
     __device__ void add(const Vector& vector)

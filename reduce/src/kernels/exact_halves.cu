@@ -1,6 +1,7 @@
-// Halves need no bins: a half is a multiple of 2^-24 below 2^16, so a double adds 2^13 of them without rounding.
-// A product is a multiple of 2^-48 below 2^32. A register that holds 1.5 × 2^45 plus a sum has a last bit of 2^-7; what
-// an addition rounds off is at most 2^-8, and a second register adds 2^13 of these without rounding.
+// Halves need no columns: a half is a multiple of 2^-24 below 2^16, so a double holds the sum of 2^13 of them without
+// rounding. A product is a multiple of 2^-48 below 2^32. The first register holds 1.5 × 2^45 plus a sum, so its last
+// bit is 2^-7. The rounding error of an addition is at most 2^-8, and a second register adds 2^13 of these errors
+// without rounding.
 struct Place {
 #if defined(PRODUCTS)
     enum : int { Parts = 2, Scale = 7 };
@@ -53,8 +54,8 @@ struct Place {
         sum[0] = next;
     }
 
-    // Empties the registers of all threads into the block's digits. An infinity or NaN sets a flag instead. The integers
-    // of a block are at most 512 × 2^53.
+    // Adds the registers of all threads to the block's digits, and clears the registers. An infinity or NaN sets a flag
+    // instead. The integers of a block are at most 512 × 2^53.
     __device__ void empty(u64* digits, u32* flags)
     {
         __shared__ i64 warps[Parts][Warps];

@@ -1,5 +1,5 @@
-// The sums of rows: a block adds one row after the other. A row is a slice at any address, in chunks of at most
-// `vectors` vectors. Rows begin `pitch` elements apart.
+// Sums of rows. A block adds one row after another. A row is a slice at any address, in chunks of at most `vectors`
+// vectors. Rows begin `pitch` elements apart.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 rows, u64 elements, u64 pitch, u32 vectors, u32, u32, u64*)
 {
@@ -28,12 +28,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             if (place.special()) Flight::review(place, at, count);
             begin += vectors;
             place.empty(digits, &flags);
-            __syncthreads(); // All digits are in place.
+            __syncthreads(); // All digits have been updated.
         } while (begin < whole);
         if (tid < 32) {
             Acc result = concluded(digits, flags, elements);
             if (tid == 0) out[row] = result;
         }
-        __syncthreads(); // The digits are rounded.
+        __syncthreads(); // The digits have been rounded.
     }
 }

@@ -1,5 +1,5 @@
-// The types of exact sums: In is the type of an element in memory, and Acc the type of the result. HALF and BFLOAT select
-// the conversion of halves.
+// The types of exact sums: In is the type of an element in memory, and Acc the type of the result. HALF and BFLOAT
+// select the conversion of 16-bit elements.
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -29,7 +29,7 @@ __device__ Acc nan()
     return sizeof(Acc) == 8 ? (Acc)__longlong_as_double(~0ull >> 1) : (Acc)__int_as_float(~0u >> 1);
 }
 
-// Returns the smallest or largest value of the result's type, which is infinite.
+// Returns infinity if `largest` is true, and otherwise -infinity.
 __device__ Acc extreme(bool largest)
 {
     return largest ? (Acc)__int_as_float(0x7f800000) : (Acc)-__int_as_float(0x7f800000);

@@ -1,15 +1,16 @@
-// The dot product of doubles: a product is an integer of 106 bits, which is added in digits of 16 bits. A row has 16
-// sums of two exponents.
+// Dot products of doubles. A product is an integer of 106 bits, which is added in digits of 16 bits. A row has the
+// products whose two exponents add up to one of 16 consecutive values.
 struct Place {
-    typedef Columns<264, 16, 0> All; // Row r counts 2^(16 r - 2150).
+    typedef Columns<264, 16, 0> All; // Row r has units of 2^(16 r - 2150).
     enum : u32 { Words = All::Words };
     All columns;
     Signs signs;
 
     __device__ Place(u32* words) : columns(words) {}
 
-    // Returns the significand of a finite number, and its exponent, which is at least 1: its last bit is worth
-    // 2^(exponent - 1075). The hidden bit of a subnormal number is not set, because that would be the larger number.
+    // Returns the significand of a finite number. The last bit of the significand is worth 2^(exponent - 1075), and the
+    // exponent is at least 1. The minimum leaves the hidden bit unset in a subnormal number, because the number with
+    // the hidden bit is larger.
     __device__ static u64 significand(double x, u32& exponent)
     {
         u32 upper = __double2hiint(x) & 0x7fffffff;
@@ -23,7 +24,8 @@ struct Place {
         u64 x = significand(a, first), y = significand(b, second);
         signs.minus &= sign;
         signs.odd |= max(first, second) == 2047 ? 1u << 29 : 0;
-        // The product in two's complement, shifted by less than 16 bits: eight digits, of which the last has the sign.
+        // The product in two's complement, shifted by less than 16 bits. It has eight digits, and the last one has the
+        // sign.
         u64 low = x * y, high = __umul64hi(x, y);
         u32 exponent = first + second, shift = exponent % 16;
         high = high << shift | low >> 1 >> (63 - shift);
@@ -40,7 +42,7 @@ struct Place {
         }
     }
 
-    // The product of two finite numbers may be an infinity here, but not in the digits.
+    // Finite factors are skipped, because their product may overflow here, but not in the digits.
     __device__ void note(double a, double b)
     {
         if (a - a != 0 || b - b != 0) signs.note(a * b);

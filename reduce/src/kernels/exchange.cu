@@ -1,10 +1,10 @@
-// The sums of a shard's chunks, and the exchange with the other GPUs of this host, in the same launch: each block
-// publishes its chunk's value to all GPUs, and the last block consumes the messages of all chunks.
+// Adds the chunks of a shard, and exchanges their values with the other GPUs of this host in the same launch. Each
+// block publishes its chunk's value to all GPUs, and the last block consumes the messages of all chunks.
 //
-// Each store to a slot has 32 bits of a value and the number of the call, its epoch. So slots need no clearing,
-// and a late message of an abandoned call is not mistaken for a message of this call. There are two sets of slots,
-// for even and odd epochs: a GPU that is ahead may publish for the next call while another GPU still polls for
-// this call. No GPU can publish for the call after that, because it first consumes the messages of the next call.
+// Each store to a slot holds 32 bits of a value and the epoch, which is the number of the call. Slots therefore need no
+// clearing, and a late message of an abandoned call is not mistaken for a message of this call. There are two sets of
+// slots, for even and odd epochs: a GPU that is ahead may publish for the next call while another GPU still polls for
+// this call. A GPU cannot be two calls ahead, because it first consumes the messages of the next call from all GPUs.
 
 __device__ void publish(u64* slot, Acc value, u32 epoch)
 {
@@ -22,8 +22,8 @@ __device__ u64 poll(const u64* slot)
     return bits;
 }
 
-// Consumes, in order, those of the `count` messages that fall to this thread. Several loads are in flight, because the
-// longest sums have 32 values per thread. After `patience` failed polls, stores the number of the missing chunk.
+// Consumes this thread's messages in order. There are `count` messages in total. Several loads are in flight, because
+// the longest sums have 32 values per thread. After `patience` failed polls, stores the number of the missing chunk.
 __device__ Acc consume(const u64* slots, u32 count, u32 threads, u32 epoch, u32 patience, u32* missing)
 {
     const int Flight = 8 / Halves;
@@ -56,9 +56,10 @@ __device__ Acc consume(const u64* slots, u32 count, u32 threads, u32 epoch, u32 
     return value;
 }
 
-// `slots` has the address of the GPU's slots for each rank. This shard has `chunks` chunks, starting with `first`, of
-// `count` chunks in total. The result is stored for the stream if `told` is 0, and otherwise for a host that polls.
-// With a patience of 0, the kernel only publishes; ranks that share a GPU and run one after another need this.
+// `slots` has, for each rank, the address of the slots on its GPU. This shard has `chunks` chunks, starting with
+// `first`, of `count` chunks in total. If `told` is 0, the result is for later work in the stream; otherwise, a host
+// thread polls for it. With a patience of 0, the kernel only publishes; ranks that share a GPU and run one after
+// another need this.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch, u32 told,
     u32 first, u32 count, u64* const* slots, u32 world, u32 rank, u32 patience)

@@ -1,5 +1,5 @@
-// The minimum and the maximum in one pass. The operation is the minimum; the instructions that begin with OTHER are those
-// of the maximum.
+// The minimum and the maximum in one pass. The operation is the minimum; the placeholders that begin with OTHER stand
+// for the instructions of the maximum.
 struct Other {
     __device__ static Local start() { Local a; asm("OTHER_START %0;" : "=" LOCALS (a)); return a; }
     __device__ static Acc none() { Acc a; asm("OTHER_NONE %0;" : "=" VALUES (a)); return a; }
@@ -28,14 +28,14 @@ struct Value {
         if (Halves == 1) return Value{words[0], words[1]};
         return Value{(Acc)((u64)words[1] << 32 | words[0]), (Acc)((u64)words[Words - 1] << 32 | words[Words - 2])};
     }
-    // Returns the value of the lane whose number differs in the bit of value `s`.
+    // Returns the value of lane `lane ^ s`.
     __device__ Value from(u32 s) const { return Value{__shfl_xor_sync(~0u, low, s), __shfl_xor_sync(~0u, high, s)}; }
 };
 
 __device__ Value join(Value a, Value b) { return Value{Op::join(a.low, b.low), Other::join(a.high, b.high)}; }
 
-// A thread's values. There are two of each, for vectors with even and odd places, because each comparison has to wait
-// for the one before.
+// A thread's values. Vectors with even and odd places have separate values, because each comparison depends on the
+// previous one.
 struct Best {
     Local low[2], high[2];
     __device__ Best() { for (u32 i = 0; i < 2; i++) low[i] = Op::start(), high[i] = Other::start(); }

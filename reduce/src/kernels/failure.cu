@@ -1,4 +1,4 @@
-// Stores an error for a polling host, in the word after the result: the number of the faulty rank or chunk.
+// Stores the number of the faulty rank or chunk after the result, for a host that polls.
 __device__ void fail(void* out, u32 epoch, u32 what)
 {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;"

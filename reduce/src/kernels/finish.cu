@@ -1,9 +1,9 @@
-// The tree over the sums of all chunks. Each rank's sums are in one block of memory, after a stamp
-// of 16 bytes.
+// Combines the sums of all chunks in their tree. Each rank's sums are in one block of memory, after a stamp of 16
+// bytes.
 
-// The index of a chunk's sum. If all ranks except the last ones have the same number of chunks, the rank is
-// computed: `reciprocal` is 2^32 divided by that number, rounded up, which gives the exact rank for every
-// possible number of chunks. If the shards have unequal lengths, `reciprocal` is 0, and a table holds the index.
+// Finds the index of a chunk's sum. If all ranks except the last ones have the same number of chunks, the rank of a
+// chunk is computed; `reciprocal` is 2^32 divided by this number of chunks, rounded up, which gives the exact rank for
+// every possible number of chunks. If the shards have unequal lengths, `reciprocal` is 0, and a table holds the index.
 struct Row {
     const u32* places;
     u32 reciprocal, gap;
@@ -14,7 +14,8 @@ struct Row {
 };
 
 // Combines a thread's sums, in the same order as `collect`. `Flight` loads are in flight at the same time, with no
-// branch between them. Where possible, addresses are computed, because loads from a table would have to come first.
+// branch between them. Addresses are computed where possible, because loads from a table would delay the loads of the
+// sums.
 __device__ Acc gather(const Acc* values, Row row, u32 count, u32 threads)
 {
     const int Flight = 16;
@@ -40,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     __shared__ u32 wrong;
     if (threadIdx.x == 0) wrong = ~0u;
     __syncthreads();
-    // The last threads check the stamps, because the first threads may have all the sums.
+    // The last threads check the stamps, because the first threads may be the only ones that have sums.
     for (u32 rank = THREADS - 1 - threadIdx.x; rank < world; rank += THREADS)
         if (blocks[rank * stride] != stamp) atomicMin(&wrong, rank);
     Row row = {places, reciprocal, gap};

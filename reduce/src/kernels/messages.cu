@@ -17,8 +17,8 @@ __device__ u64 poll(const u64* slot)
     return bits;
 }
 
-// Consumes, in order, those of the `count` messages that fall to this thread: polls each slot until it
-// is filled, and then empties the slot.
+// Consumes this thread's messages in order: polls each slot until it is filled, and then empties the slot. There are
+// `count` messages in total.
 __device__ Acc collect(u64* slots, u32 count, u32 threads)
 {
     Acc value = Op::none();
@@ -46,8 +46,8 @@ __device__ Acc collect(u64* slots, u32 count, u32 threads)
     return value;
 }
 
-// Lets the last block consume the messages of all blocks, in `count` slots. If each lane has at
-// most four messages, one warp is faster than the whole block, which needs a barrier.
+// Consumes the messages of all blocks, in `count` slots, and stores the result. Only the last block calls this
+// function. If each lane has at most four messages, one warp is faster than the whole block, which needs a barrier.
 template <u32 Warps>
 __device__ void finish(void* out, u64* slots, u32 count, Acc* warps, u64 n, u32 epoch)
 {

@@ -1,5 +1,5 @@
-// The mean and the variance of rows. A row is read once: each thread adds the differences from the row's first element, and
-// their squares, as doubles, so that little is lost if the variance is small beside the mean.
+// The mean and the variance of rows. Each row is read once. A thread adds the differences from the row's first element,
+// and their squares, as doubles, so that little precision is lost if the variance is small compared with the mean.
 struct Moments { double sum, squares; };
 
 __device__ double to_double(In element)
@@ -18,7 +18,8 @@ __device__ Acc from_double(double value)
 
 __device__ Moments join(Moments a, Moments b) { return Moments{__dadd_rn(a.sum, b.sum), __dadd_rn(a.squares, b.squares)}; }
 
-// Adds the vectors of thread `t`, one of `step` threads: one pair of sums for each element of a vector.
+// Adds the vectors of thread `t` of `step` threads, with one pair of sums for each element of a vector. Lane 0 gets the
+// warp's sums.
 __device__ Moments moments_of(const In* row, u32 n, double first, u32 t, u32 step)
 {
     Moments all[Width];
@@ -50,17 +51,18 @@ __device__ Moments moments_of(const In* row, u32 n, double first, u32 t, u32 ste
     return value;
 }
 
-// Stores the mean and the sum of squared differences from it, divided by n - `less`.
+// Stores the mean, and the variance, which is the sum of squared differences from the mean, divided by n - `less`.
 __device__ void put(Moments all, double first, u32 n, u64 less, Acc* means, Acc* variances, u64 row)
 {
     const double part = __ddiv_rn(all.sum, (double)n), rest = __dsub_rn(all.squares, __dmul_rn(all.sum, part));
-    // Rounding may make the rest negative. A comparison with NaN is false.
+    // Rounding may make `rest` negative. If it is NaN, the comparison is false, and it stays NaN.
     const double variance = __ddiv_rn(rest < 0 ? 0 : rest, less < n ? (double)(n - less) : 0);
     if (means) means[row] = from_double(__dadd_rn(first, part));
     if (variances) variances[row] = from_double(less < n ? variance : __dsub_rn(variance, variance));
 }
 
-// The element that others are compared with. An infinite one would make all differences NaN.
+// Returns the row's first element, from which the differences are computed, or 0 if this element is NaN or infinite.
+// With an infinity, all differences would be NaN.
 __device__ double first_of(const In* row, u32 n)
 {
     const double first = n > 0 ? to_double(row[0]) : 0;

@@ -1,4 +1,4 @@
-// Rows of more than 2 KiB. A block adds a row, and its warps' sums are added in order.
+// Rows of more than 2 KiB. A block adds each row, and its warps' sums are added in order.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* means, Acc* variances, u64 m, u32 n, u64 pitch, u64 less)
 {

@@ -1,4 +1,4 @@
-// Rows of at most 2 KiB. A warp adds a row.
+// Rows of at most 2 KiB. A warp adds each row.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* means, Acc* variances, u64 m, u32 n, u64 pitch, u64 less)
 {

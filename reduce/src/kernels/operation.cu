@@ -1,12 +1,12 @@
-// The instructions of an operation. Each is a placeholder: before the driver sees this text, the crate replaces the
-// line with instructions of the operation for the type of the elements (operations/*.rs, join.rs).
+// The instructions of an operation, as placeholders. Before the PTX is passed to the driver, the crate replaces each
+// placeholder's line with instructions of the operation for the type of the elements (operations/*.rs, join.rs).
 struct alignas(16) Values { Acc at[16 / sizeof(Acc)]; };
 
-// Combining a value with the neutral element changes no bit, so vectors after the end are read as neutral elements
-// and combined like all others.
+// Combining a value with the neutral element changes no bit, so missing elements are replaced with neutral elements and
+// combined like all others.
 struct Op {
-    // The crate replaces this constant too, and those of `blank`. If they were placeholders, the compiler would keep
-    // them in registers.
+    // The crate also replaces this constant, and the constants in `blank`. With placeholder instructions instead, the
+    // compiler would keep the results in registers.
     __device__ static Local start() { return (Local)0x5354415453544154; }
     __device__ static Acc none() { Acc a; asm("NONE %0;" : "=" VALUES (a)); return a; }
     __device__ static Acc empty() { Acc a; asm("EMPTY %0;" : "=" VALUES (a)); return a; }
@@ -39,16 +39,16 @@ __device__ Vector blank()
 {
     Vector vector;
 #if ELEMENT < 4
-    // The compiler would take bytes and halves from a constant.
+    // From a constant, the compiler would extract bytes and halves, which the crate could not replace.
     asm("BLANK %0;" : "=r"(vector.word[0]));
     for (int i = 1; i < 4; i++) vector.word[i] = vector.word[0];
 #else
-    // The two halves of a double differ, because the compiler takes words from it.
+    // The two words of a double differ, because the compiler splits the constant into words.
     for (int i = 0; i < 2; i++) vector.pair[i] = ELEMENT == 8 ? 0x5354535453544c4f : 0x53544c4f53544c4f;
 #endif
     return vector;
 }
 
-// Stores the result over `n` elements.
+// Stores the result of `n` elements.
 __device__ void store(void* out, Acc value, u64 n, u32 epoch) { answer(out, Op::result(value, n), epoch); }
 

@@ -1,8 +1,10 @@
-// Slices of any lengths, whose chunks are in a queue. Each slice is added in the order that its length prescribes, and
-// each block draws a ticket for its next chunk. Blocks publish the values of chunks, and the block with the last chunk of
-// a slice, which begins after the others, consumes them. The values of all slices are combined in the same way.
+// Reduces slices of any lengths, whose chunks are in a queue. Each slice is added in the order that its length
+// prescribes, and each block draws a ticket for its next chunk. Blocks publish the values of chunks, and the block with
+// the last chunk of a slice, which begins after the others, consumes them. The values of all slices are combined in the
+// same way.
 
-// A chunk: the slice, and its shape. The slice's messages begin at `slot`; `index` is the place of its result.
+// A chunk, with its slice and the slice's shape. `slot` is the first slot of the slice's messages, and `index` is the
+// index of its result.
 struct Item { const In* in; u64 n, index; u32 slot, chunk, vectors, chunks, threads, unused; };
 enum : u32 { Warps = THREADS / 32, Words = sizeof(Item) / 4 };
 
@@ -23,7 +25,7 @@ __device__ void thread_of(Sums& sums, Chunk chunk, u32 t, u32 threads)
             #pragma unroll
             for (u32 r = 0; r < ROWS; r++) sums.add(vectors[r]);
         }
-        // The incomplete last vector is left.
+        // Only the incomplete last vector remains.
         w = chunk.vectors % threads == t ? chunk.vectors : ~0u;
     }
     #pragma unroll 1
@@ -43,9 +45,9 @@ __device__ Acc combined(u64* slots, u32 count, Acc* warps)
     return threadIdx.x == 0 ? few(warps, Warps) : value;
 }
 
-// The queue has `count` items or, if `made` is not null, at most as many: the first word there has their number. The
-// last block to end clears the three words there. `out` and `total` may be null. The slices have `elements` elements in total.
-// `state` has the ticket, and the messages of chunks; `totals` has the messages of slices.
+// The queue has `count` items. If `made` is not null, it has at most `count` items, and made[0] is their number; the
+// last block to finish clears the three words of `made`. `out` and `total` may be null. The slices have `elements`
+// elements in total. `state` has the next ticket and the messages of chunks; `totals` has the messages of slices.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const Item* items, u64* made, u64 count, Acc* out, Acc* total, u64 slices, u64 elements, u64* state, u64* totals)
 {
@@ -96,12 +98,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             if (total) publish(totals + item.index * Halves, value);
         }
         if (!total || item.index < slices - 1) continue;
-        // `others[0]` may still be read.
+        // Thread 0 may still read `others[0]`.
         value = combined(totals, (u32)slices, others[1]);
         if (t == 0) *total = elements > 0 ? Op::result(value, elements) : Op::empty();
     }
     if (!made) return;
-    // All blocks have read the number of items when the last one clears it.
+    // The last block clears the number of items, when all blocks have read it.
     __syncthreads();
     if (t > 0) return;
     __threadfence();

@@ -1,5 +1,6 @@
-// Ragged rows: row r has elements offsets[r] to offsets[r + 1] - 1. A lane adds a row of at most one vector, and a warp one
-// of at most 2 KiB. The chunks of longer rows are put into a queue, whose order is that of the rows in a warp.
+// Ragged rows: row r has elements offsets[r] to offsets[r + 1] - 1. One lane adds a row of at most one vector, and one
+// warp adds a row of at most 2 KiB. The chunks of longer rows are put into a queue; each warp puts its rows there in
+// increasing order.
 
 struct Item { const In* in; u64 n, index; u32 slot, chunk, vectors, chunks, threads, unused; };
 
@@ -31,14 +32,14 @@ __device__ Item shape_of(u64 n)
     return item;
 }
 
-// The queue, and the room in it. `made` has the numbers of items and of messages.
+// The queue and its capacity, in items and in messages. `made` counts the items and the messages.
 struct Queue { Item* items; u64 *made, *bad; u64 capacity, messages; };
 
-// Notes the first row that cannot be added. Zero means that there is none.
+// Records a row that cannot be added. The word holds the complement of the first such row, or zero if there is none.
 __device__ void refuse(u64* bad, u64 row) { atomicMax((unsigned long long*)bad, (unsigned long long)~row); }
 
-// Adds the chunks of a long row to the queue. Rows overlap if their offsets decrease; if there is too little room for
-// that reason, the row is added as an empty row.
+// Appends the chunks of a long row to the queue. If offsets decrease, rows overlap, and the queue may be too small; the
+// row is then added as an empty row.
 __device__ void put(const Queue& queue, const In* in, u64 n, Acc* out, u64 index)
 {
     const u32 lane = threadIdx.x % 32;
@@ -64,8 +65,8 @@ __device__ void put(const Queue& queue, const In* in, u64 n, Acc* out, u64 index
     }
 }
 
-// Offsets may be those of 32 or 64 bits. A row that ends before it begins, or after element `most`, is added as an empty
-// row, and is noted in `bad`.
+// Offsets have 64 bits if `wide` is nonzero, and otherwise 32 bits. A row that ends before it begins, or after element
+// `most`, is added as an empty row and recorded in `bad`.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, const void* offsets, u32 wide, u64 most, Acc* out, u64 m, Item* items, u64 capacity,
     u64 messages, u64* made, u64* bad)
@@ -89,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             sums.add(some(in + begin, (u32)n));
             out[row] = n > 0 ? Op::result(sums.all(), n) : Op::empty();
         }
-        // Each longer row is added by all lanes.
+        // All lanes add each longer row together.
         u32 longer = __ballot_sync(~0u, n > Width);
         #pragma unroll 1
         while (longer) {

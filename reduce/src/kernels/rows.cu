@@ -1,9 +1,9 @@
-// Rows. Each row is summed in the same order as a slice of that length, so its vectors are numbered
-// from the row's first element. With ALIGNED, all rows are aligned and have whole vectors.
-// Otherwise, vectors are loaded element by element, and the L1 cache merges these loads.
+// Reduces rows. Each row is added in the same order as a slice of its length, so its vectors are numbered from the
+// row's first element. With ALIGNED, all rows are aligned and have whole vectors. Otherwise, vectors are loaded element
+// by element, and the L1 cache merges these loads.
 enum : bool { Aligned = ALIGNED };
 
-// Loads an element, if it is wanted.
+// Loads an element if `wanted` is true.
 __device__ void load_one(In& value, const In* at, bool wanted)
 {
 #define LOAD(type, c, value) \
@@ -26,7 +26,7 @@ __device__ void load_one(In& value, const In* at, bool wanted)
 // Four runs of elements: a thread loads from all four at the same time.
 struct Runs { const In* at[4]; u32 count[4]; };
 
-// Splits one run into four runs, which take turns at groups of `every` vectors.
+// Splits one run into four runs, which are interleaved in groups of `every` vectors.
 __device__ Runs split(const In* at, u32 count, u32 every)
 {
     Runs runs;
@@ -46,8 +46,8 @@ __device__ void fetch(Vector& vector, const In* at, u32 begin, u32 count)
     else for (int e = 0; e < Width; e++) load_one(vector.at[e], at + e, begin + e < count);
 }
 
-// Adds vectors t, t + step, … of each run in thread t. A run has at most `most` elements. With
-// `deep`, the runs are parts of one split run, and are added to one sum.
+// Thread t adds vectors t, t + step, … of each run. A run has at most `most` elements. With `deep`, the runs are parts
+// of one split run, and are added to one sum.
 __device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, bool deep)
 {
     const u32 lane = t % 32 * Width;
@@ -61,8 +61,8 @@ __device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, boo
     }
 }
 
-// Exchanges half of the values with the lane whose number differs in the bit of value `s`, and combines
-// the received values with the lane's own. Lanes whose number has this bit set keep the upper half.
+// Exchanges half of the values with lane `lane ^ s`, and combines the received values with the lane's own. Lanes with
+// `lane & s` keep the upper half.
 template <u32 Count>
 __device__ void trade(Acc* values, u32 s)
 {

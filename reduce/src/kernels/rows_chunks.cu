@@ -1,7 +1,7 @@
-// Rows of more than 48 KiB, with the same chunks as a slice of that length. A block adds `each` chunks, four at
-// a time or, if the chunks are long, one at a time; WAYS says whether an entry supports one of these two ways or
-// both. If these are all the chunks of a row, the block combines their values. Otherwise, blocks publish their
-// values, and the block with the row's last chunks, which started after the others, consumes the messages.
+// Reduces rows of more than 48 KiB, with the same chunks as a slice of that length. A block adds `each` chunks, four at
+// a time or, if the chunks are long, one at a time; WAYS selects which of these two ways an entry supports. If these
+// are all the chunks of a row, the block combines their values. Otherwise, blocks publish their values, and the block
+// with the row's last chunks, which started after the others, consumes the messages.
 enum : u32 { Warps = THREADS / 32, Most = 256, Step = THREADS * Width, Batch = 32 };
 
 // In a spread, the values of all warps are collected; otherwise, the values of the chunks are collected.
@@ -25,7 +25,7 @@ struct Places {
         if (!cut(begin)) wanted = 0;
         for (u32 e = 0; e < Width; e++) load_one(vector.at[e], at + begin + e, wanted >> e & 1);
     }
-    // `place` is `at + begin`, in a form that the compiler simplifies.
+    // `place` is `at + begin`, which callers compute in a form that the compiler simplifies.
     __device__ void request(Vector& vector, const In* place, u32 begin) const
     {
         if (!Skewed) return fetch(vector, place, begin, end);
@@ -60,9 +60,9 @@ __device__ void hand_over_to_warps(Sums& sums, u32 skew, Local* border)
     hand_over<1>(&sums, skew, [&](u32, u32 e) { return border[(warp + 1) % Warps * Width + e]; });
 }
 
-// With four chunks at a time, each warp adds these elements itself: lane u * Width + e adds place e
-// after the warp's vectors in chunk u. Short chunks therefore need no barrier. For long chunks, a
-// barrier keeps the warps together, which makes their loads faster.
+// With four chunks at a time, each warp itself adds the elements that its last lane gets: lane u * Width + e adds place
+// e after the warp's vectors in chunk u. Short chunks therefore need no barrier. For long chunks, a barrier keeps the
+// warps together, which makes their loads faster.
 struct Behind {
     Local sum;
     In loaded;
@@ -125,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             if (groups == 1) kept[place] = value;
             else publish(slots + (u64)place * Halves, value);
         };
-        // One iteration adds the chunks whose warps share one barrier.
+        // Each iteration adds the chunks whose values are combined after one barrier.
         #pragma unroll 1
         for (u32 from = first, to; from < behind; from = to) {
             to = single ? from + 1 : behind - from < Batch ? behind : from + Batch;
@@ -188,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         }
         if (group < groups - 1) continue;
         if (groups > 1) {
-            // If one warp is not enough, `finish` has a barrier, after which it still reads the set.
+            // If there are more than 128 values, `finish` has a barrier and still reads the set after it.
             finish<Warps>(out + row, slots, count, warps[set], n, 0);
             set ^= count > 128;
             continue;

@@ -1,9 +1,9 @@
-// Unaligned rows of 48 to 192 KiB, on devices with asynchronous copies to shared memory. While a warp
-// adds one stage of its ring, it copies the next stage, from the same chunks, the next chunks or the
-// next row. A block adds all or some of the chunks of a row, four at a time, as in rows_chunks.cu.
+// Reduces unaligned rows of 48 to 192 KiB, on devices with asynchronous copies to shared memory. While a warp adds one
+// stage of its ring, it copies the next stage, from the same chunks, the next chunks or the next row. A block adds all
+// or some of the chunks of a row, four at a time, as in rows_chunks.cu.
 //
-// The copies are of aligned vectors, so a thread's sums belong to places in an aligned vector: those below `skew`
-// contain elements of the previous lane's vector. In lane 0, these places have the elements after those of lane 31.
+// Aligned vectors are copied, so a thread's sums belong to places in an aligned vector: the sums at places below `skew`
+// contain elements of the previous lane's vector. In lane 0, these places hold the elements after those of lane 31.
 enum : u32 { Warps = THREADS / 32, Most = 8 * Warps, Bytes = sizeof(Vector), Size = sizeof(In) };
 
 // The rows, and their assignment to blocks.
@@ -68,8 +68,8 @@ struct Stage {
         }
         copy<Size>(&to[u][0].at[e], memory + place + u * apart, lane < 4 * Width, place < readable(all, u) ? Size : 0);
     }
-    // Copies the first `first` bytes of `Count`, and fills the others with zeros. The copy goes
-    // through the L1 cache, because two warps share a sector.
+    // Copies the first `first` bytes of `Count` bytes, and fills the rest with zeros. The copy goes through the L1
+    // cache, because two warps share a sector.
     template <u32 Count>
     __device__ static void copy(const void* to, const char* from, bool wanted, u32 first)
     {
@@ -79,7 +79,7 @@ struct Stage {
     }
 };
 
-// Converts sums by place to sums by element. Rotating a thread's sums changes none of the pairs that are added, so
+// Converts per-place sums to per-element sums. Rotating a thread's sums changes none of the pairs that are added, so
 // the tree is unchanged.
 __device__ void hand_over(Sums& sums, u32 skew)
 {
@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     for (Stage ahead = stage;; stage = ahead) {
         ahead.next(all);
         asm volatile("cp.async.wait_all;" ::: "memory");
-        // Makes all lanes' copies visible, and waits until all have read the stage that will be overwritten.
+        // Makes all lanes' copies visible, and waits until all lanes have read the stage that will be overwritten.
         __syncwarp();
         const bool exists = stage.exists(all);
         if (ahead.exists(all)) ahead.request(all, rings[t / 32][half ^ 1]);
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             else publish(slots + place * Halves, value);
         }
         if (stage.chunk + 4 < stage.behind || stage.behind < chunks) continue;
-        // If this block has all or the last chunks of a row, it consumes the messages of the other blocks.
+        // The block with the last chunks of a row combines the values of all chunks.
         if (groups == 1) __syncthreads();
         if (t < 32) {
             value = Op::none();

@@ -1,7 +1,7 @@
-// Rows shorter than a vector. If the rows are contiguous, and if the rows and their sums are aligned, a thread
+// Reduces rows shorter than a vector. If the rows are contiguous, and if the rows and their sums are aligned, a thread
 // loads as many vectors as a row has elements. These vectors contain as many rows as a vector has elements.
 #if ALIGNED && ELEMENT > 1
-// Returns the result of a row. Elements that are missing are skipped, which changes no bit.
+// Returns the result of a row. Missing elements are skipped, which changes no bit of the result.
 template <u32 N>
 __device__ Acc row_of(const In* row)
 {

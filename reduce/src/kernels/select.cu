@@ -1,5 +1,6 @@
-// Rows for operations whose results do not depend on the order: each vector is loaded once, at its aligned address, and
-// the first and the last vector of a row may be incomplete. There is no neutral element, so missing elements are skipped.
+// Rows, for operations whose results do not depend on the order of the elements. Vectors are loaded at aligned
+// addresses, so the first and the last vector of a row may be incomplete. There is no neutral element, so missing
+// elements are skipped.
 
 // A row, or a slice. Its elements are elements `skew` to `end` - 1 of the vectors at `at`.
 struct Row {
@@ -16,7 +17,7 @@ __device__ Row row_at(const In* in, u64 n)
     return Row{in - skew, skew, skew + n};
 }
 
-// Loads an element of an incomplete vector.
+// Loads an element of an incomplete vector if `wanted` is true.
 __device__ void load_one(In& value, const In* at, bool wanted)
 {
 #define LOAD(type, c, value) \
@@ -36,8 +37,8 @@ __device__ void load_one(In& value, const In* at, bool wanted)
 #undef LOAD
 }
 
-// Reads vectors `from` to `to` - 1 of a row, which has `all`, with threads 0 to `step` - 1. Each thread reads its vectors
-// in increasing order. `best.add` gets a vector, its place in the batch, and its number, counted from `from`; `best.one`
+// Threads 0 to `step` - 1 read vectors `from` to `to` - 1 of a row of `all` vectors. Each thread reads its vectors in
+// increasing order. `best.add` gets a vector, its place in the batch, and its number, counted from `from`; `best.one`
 // gets an element and the number of its vector.
 template <class Best>
 __device__ void scan(Best& best, const Row& row, u64 from, u64 to, u64 all, u32 t, u32 step)

@@ -1,6 +1,6 @@
-// Slices, and rows that a block or several blocks read. Each block reads one chunk after another. If a row has several
-// chunks, blocks publish their values, and the block with the row's last chunk, which begins after the others, consumes
-// them. For a single row, `state` has the next ticket, so that blocks which are ahead read more chunks.
+// Slices, and rows that one or more blocks read. Each block reads one chunk after another. If a row has several chunks,
+// blocks publish their values, and the block with the row's last chunk, which begins after the others, consumes them.
+// For a single row, blocks draw tickets from `state`, so that blocks which are ahead read more chunks.
 
 // Publishes a value. Each store has 32 bits of the value and a flag, so no fence is needed. An empty slot is zero.
 __device__ void publish(u64* slot, Value value)
@@ -9,7 +9,7 @@ __device__ void publish(u64* slot, Value value)
         asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" :: "l"(slot + i), "l"(1ull << 32 | value.word(i)) : "memory");
 }
 
-// Polls a slot until it is filled, and empties it.
+// Polls a slot until it is filled, and then empties it.
 __device__ Value consume(u64* slot)
 {
     u32 words[Value::Words];
@@ -23,7 +23,7 @@ __device__ Value consume(u64* slot)
     return Value::of(words);
 }
 
-// Combines the values of a block's warps. Warp 0 gets the result.
+// Combines the values of a block's threads. Warp 0 gets the result.
 __device__ Value block_of(Value value, Value* warps)
 {
     const u32 t = threadIdx.x, lane = t % 32;

@@ -1,7 +1,8 @@
 // The chunks of a shard, which one of several ranks adds. A shard begins at the start of a chunk,
 // so only the last shard may have an incomplete chunk or vector.
 
-// A chunk of an unaligned slice: the tree is the same, but vectors are loaded element by element.
+// Adds a chunk of an unaligned slice. The tree is the same as for an aligned slice, but vectors are loaded element by
+// element.
 __device__ Acc crossing(Chunk chunk)
 {
     Sums sums;

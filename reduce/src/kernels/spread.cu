@@ -1,5 +1,5 @@
-// A few chunks. Every warp publishes its value, so no block needs a barrier. The last block, which starts after the
-// others, consumes all messages.
+// Reduces a slice of a few chunks. Every warp publishes its value, so no block needs a barrier. The last block, which
+// starts after the others, consumes all messages.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch)
 {

@@ -1,6 +1,7 @@
-// The tree of a chunk: combines a thread's vectors in order, element by element, then its sums, then its warp.
+// The tree of a chunk. A thread adds its vectors in order, element by element; then its sums are combined, and then the
+// values of its warp.
 
-// A thread's accumulators: one for each element of a vector. With PAIRS, there is one for each two elements.
+// A thread's accumulators: one for each element of a vector or, with PAIRS, one for each pair of elements.
 struct Sums {
     enum : u32 { Count = PAIRS ? 4 : Width };
     Local at[Count];
@@ -36,7 +37,8 @@ __device__ Acc warp(Acc value)
 #endif
 }
 
-// Combines `count` warps' values in shared memory. Runs in one thread, which is faster than five shuffles.
+// Combines the values of `count` warps, which are in shared memory. A single thread does this, which is faster than
+// five shuffles.
 __device__ Acc few(const Acc* values, u32 count)
 {
     if (count == 1) return values[0];
@@ -61,8 +63,9 @@ __device__ Vector some(const In* at, u32 count)
     return vector;
 }
 
-// Adds at most Rows vectors per thread, all in flight before the first is added; one thread also adds the
-// incomplete last vector. With Early, this vector is loaded with the others, because nothing else hides its latency.
+// Adds at most Rows vectors per thread; all loads are in flight before the first vector is added. One thread also adds
+// the incomplete last vector. With Early, this vector is loaded with the others, because nothing else hides its
+// latency.
 template <u32 Threads, u32 Rows, bool Early>
 __device__ void rows(Sums& sums, Chunk chunk)
 {
@@ -99,8 +102,8 @@ __device__ void batches(Sums& sums, Chunk chunk)
     if (chunk.vectors > 0 || chunk.tail > 0) rows<Threads, Rows, false>(sums, chunk);
 }
 
-// Adds a chunk of an aligned slice with one block. With Long, the chunk may have more vectors than
-// can be in flight. Local 0 gets the warp's value.
+// Adds a chunk of an aligned slice with one block. With Long, the chunk may have more vectors than can be in flight.
+// Lane 0 gets the warp's value.
 template <u32 Threads, u32 Rows, bool Long, bool Early = false>
 __device__ Acc tile(Chunk chunk)
 {

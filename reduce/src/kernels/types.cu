@@ -1,4 +1,5 @@
-// The types of elements and values are plain bits: the instructions of an operation give them a meaning (operation.cu).
+// Elements and values are unsigned integers here; the instructions of an operation give their bits a meaning
+// (operation.cu).
 //
 // ELEMENT, LOCAL and VALUE are the sizes in bytes of an element in memory, of a thread's accumulators, and of the values
 // that threads and blocks exchange. With PAIRS, an accumulator adds two elements with one instruction. THREADS, ROWS and
@@ -34,7 +35,7 @@ typedef u32 Acc;
 #define VALUES "r"
 #endif
 
-// An element as an operand, or a word with two of them.
+// The type of an operand: an element, or a word with two elements.
 #if ELEMENT == 8
 typedef u64 Operand;
 #define OPERANDS "l"

@@ -15,8 +15,8 @@ __device__ void load(Vector& vector, const In* at, bool wanted)
                  : "l"(at), "r"((u32)wanted));
 }
 
-// Loads an element in the same way. With a plain load, the compiler would move a branch behind code
-// that waits for other loads.
+// Loads an element in the same way. With a plain load, the compiler would use a branch, and move it after code that
+// waits for other loads.
 __device__ void load(Vector& vector, u32 e, const In* at, bool wanted)
 {
 #define LOAD(type, c, element) \
@@ -36,7 +36,7 @@ __device__ void load(Vector& vector, u32 e, const In* at, bool wanted)
 #undef LOAD
 }
 
-// A chunk: the number of its whole vectors, and the number of elements of an incomplete last vector.
+// A chunk: its address, the number of its whole vectors, and the number of elements of an incomplete last vector.
 struct Chunk { const In* at; u32 vectors, tail; };
 
 // Returns the chunk with the given index. Every chunk begins before the end of the slice.

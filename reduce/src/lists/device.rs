@@ -1,4 +1,5 @@
-//! Lists and ragged rows on a stream, and of slices from cudarc.
+//! Reductions of lists and of ragged rows on a stream, for raw addresses and for slices from
+//! cudarc.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::{
     shape,
 };
 
-/// The items of a queue on the device, and what its launch needs to know.
+/// The items of a queue on the device, and the arguments of its launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready<'m> {
     pub(super) items: Address<'m>,
@@ -35,8 +36,8 @@ pub(super) struct Ragged<'m> {
 }
 
 impl<T: Element> Engine<T> {
-    /// Queues the results of an operation for the slices of a queue, and for all together, which are
-    /// written to addresses. The stream's context must be current.
+    /// Queues a reduction of the slices of a queue. The result of each slice and the result of all
+    /// slices together are written to addresses. The stream's context must be current.
     pub(super) fn reduce_queue<W>(
         &self,
         operation: Operation,
@@ -71,9 +72,9 @@ impl<T: Element> Engine<T> {
         })
     }
 
-    /// Queues the results of an operation for ragged rows. If a row ends before it begins or after the
-    /// input, its result is that of an empty row, and the complement of the number of the first such
-    /// row is combined with the word at `bad` by the maximum.
+    /// Queues a reduction of ragged rows. If a row ends before it begins or after the end of the
+    /// input, its result is that of an empty row, and the word at `bad` becomes the maximum of
+    /// itself and the complement of the row's number.
     pub(super) fn reduce_ragged<W>(
         &self,
         operation: Operation,
@@ -150,13 +151,14 @@ impl<T: Element> Engine<T> {
 }
 
 impl<T: Element> Reducer<T> {
-    /// Returns the result of an operation for each slice of a list, and for all together, such as the
-    /// norms of a model's gradients and their global norm. One launch adds all slices. The results are
-    /// bit-identical to those of [`host::reduce_list`](crate::host::reduce_list). Waits for them.
+    /// Returns the result of an operation for each slice of a list, and for all slices together,
+    /// such as the norms of a model's gradients and their global norm. One launch adds all slices.
+    /// The results are bit-identical to those of [`host::reduce_list`](crate::host::reduce_list).
+    /// Waits for the results.
     ///
     /// # Errors
-    /// The operation is only for floats, there are no slices, one of them is in another context, or a
-    /// call to the driver failed.
+    /// The operation is only for floats, there are no slices, one of them is in another context, or
+    /// a call to the driver failed.
     pub fn reduce_list(
         &self,
         operation: Operation,
@@ -203,13 +205,13 @@ impl<T: Element> Reducer<T> {
         Ok((values, total))
     }
 
-    /// Writes the result of an operation for each ragged row to consecutive elements of another slice
-    /// on the device. Row r has elements `offsets[r]` to `offsets[r + 1]` - 1 of the slice. Waits until
-    /// the device has checked the offsets.
+    /// Writes the result of an operation for each ragged row to consecutive elements of another
+    /// slice on the device. Row r has elements `offsets[r]` to `offsets[r + 1]` - 1 of the slice.
+    /// Waits until the device has checked the offsets.
     ///
     /// # Errors
-    /// The operation is only for floats, there are no offsets, the result has too little room, a row
-    /// ends before it begins or beyond the slice, or a call to the driver failed.
+    /// The operation is only for floats, there are no offsets, the result has too little room, a
+    /// row ends before it begins or after the end of the slice, or a call to the driver failed.
     pub fn reduce_ragged_into(
         &self,
         operation: Operation,
@@ -271,7 +273,7 @@ pub(super) fn ready<'m>(queued: &Queued, items: Address<'m>, slices: u64) -> Rea
     Ready { items, count: queued.items(), slices, elements, messages }
 }
 
-/// Returns the result of an operation for each slice of a list, and for all together, as
+/// Returns the result of an operation for each slice of a list, and for all slices together, as
 /// [`Reducer::reduce_list`] does. Waits for the results.
 pub fn reduce_list<T: Element>(
     stream: &Arc<CudaStream>,

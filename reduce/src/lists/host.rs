@@ -7,9 +7,9 @@ use crate::{
     threads::each,
 };
 
-/// Returns the result of an operation for each slice of a list, and for all together. The result of a
-/// slice is bit-identical to that of [`reduce`](crate::host::reduce). The values of the slices are
-/// combined like those of the chunks of one slice.
+/// Returns the result of an operation for each slice of a list, and for all slices together. The
+/// result of a slice is bit-identical to that of [`reduce`](crate::host::reduce). The values of the
+/// slices are combined like the values of the chunks of one slice.
 ///
 /// # Errors
 /// The operation is only for floats, or there are no slices.
@@ -20,10 +20,10 @@ pub fn reduce_list<T: Element>(
     read_list::<T, Itself>(slices, operation)
 }
 
-/// Returns the results for slices whose elements are read in the way `W`.
+/// Like [`reduce_list`], for elements that are converted as `W` specifies.
 ///
 /// # Errors
-/// Those of [`reduce_list`].
+/// The same errors as for [`reduce_list`].
 #[doc(hidden)]
 #[expect(clippy::type_complexity, reason = "the way determines the type")]
 pub fn read_list<T: Element + Read<W>, W>(
@@ -39,12 +39,13 @@ pub fn read_list<T: Element + Read<W>, W>(
     Ok(fold::results_of::<T, W>(&values, &lengths, operation))
 }
 
-/// Returns the result of an operation for each ragged row: row r has elements `offsets[r]` to
-/// `offsets[r + 1]` - 1. The results are bit-identical to those on the GPU, and to those of slices.
+/// Returns the result of an operation for each ragged row. Row r has elements `offsets[r]` to
+/// `offsets[r + 1]` - 1. The results are bit-identical to those on the GPU, and to those of slices
+/// with the same elements.
 ///
 /// # Errors
-/// The operation is only for floats, there are no offsets, or a row ends before it begins or beyond
-/// the slice.
+/// The operation is only for floats, there are no offsets, or a row ends before it begins or after
+/// the end of the slice.
 pub fn reduce_ragged<T: Element>(
     slice: &[T],
     operation: Operation,
@@ -53,10 +54,10 @@ pub fn reduce_ragged<T: Element>(
     read_ragged::<T, Itself>(slice, operation, offsets)
 }
 
-/// Returns the results for ragged rows whose elements are read in the way `W`.
+/// Like [`reduce_ragged`], for elements that are converted as `W` specifies.
 ///
 /// # Errors
-/// Those of [`reduce_ragged`].
+/// The same errors as for [`reduce_ragged`].
 #[doc(hidden)]
 pub fn read_ragged<T: Element + Read<W>, W>(
     slice: &[T],

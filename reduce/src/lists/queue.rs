@@ -1,5 +1,5 @@
-//! The queue of chunks that a launch adds. A pure function fills it, so that the interpreter can use
-//! the same queue.
+//! The queue of chunks that a launch adds. A pure function fills it, so that the interpreter can
+//! use the same queue.
 
 use crate::{
     Kernel, Operation,
@@ -7,11 +7,11 @@ use crate::{
     shape::{self, Shape},
 };
 
-/// The number of 32-bit words of an item: the address, the length and the number of a slice, its
-/// first message, the number of the chunk, and its shape.
+/// The number of 32-bit words in an item. An item has the address, the length and the number of a
+/// slice, the slice's first message slot, the number of the chunk, and the slice's shape.
 pub const ITEM: usize = 12;
 
-/// A queue.
+/// A queue of chunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queued {
     /// The items, of [`ITEM`] words each.
@@ -29,8 +29,8 @@ impl Queued {
     }
 }
 
-/// Returns the queue for slices, given by their addresses and lengths, of elements of `size` bytes.
-/// Fails with the length of a slice that is too long, or of all.
+/// Returns the queue for slices of elements of `size` bytes. Each slice is given by its address and
+/// length. If a slice or the sum of all lengths is too long, returns this length as the error.
 pub fn queue(slices: impl IntoIterator<Item = (u64, u64)>, size: u64) -> Result<Queued, u64> {
     let mut all = Queued::default();
     let halves = |word: u64| [word as u32, (word >> 32) as u32];
@@ -42,7 +42,7 @@ pub fn queue(slices: impl IntoIterator<Item = (u64, u64)>, size: u64) -> Result<
             let (slot, vectors) = (all.messages as u32, shape.vectors());
             all.words.extend([slot, chunk, vectors, shape.chunks(), shape.threads(), 0]);
         }
-        // A chunk of a few chunks has a message for each of its warps.
+        // In a spread, each warp of a chunk has a message.
         all.messages += match shape {
             Shape::Block { .. } => 0,
             _ => u64::from(shape.values()),
@@ -54,8 +54,9 @@ pub fn queue(slices: impl IntoIterator<Item = (u64, u64)>, size: u64) -> Result<
     Ok(all)
 }
 
-/// Returns the numbers of items and of messages that ragged rows of `elements` elements in total may
-/// have: an item is more than 2 KiB, and a row with eight messages for each item is more than 48 KiB.
+/// Returns the maximum number of items and of messages for ragged rows of `elements` elements in
+/// total. Only rows of more than 2 KiB have items, and only rows of more than 48 KiB have eight
+/// messages for each item.
 pub fn ragged_room(elements: u64, size: u64) -> [u64; 2] {
     let bytes = elements * size;
     [bytes / 2048 + 1, bytes / 768 + 1]

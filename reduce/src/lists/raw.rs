@@ -1,4 +1,4 @@
-//! Lists and ragged rows of elements at addresses.
+//! Reductions of lists and of ragged rows of elements at addresses.
 #![expect(unsafe_code, reason = "callers guarantee the memory at an address")]
 
 use super::device::{Ragged, Ready, queued, ready};
@@ -9,14 +9,14 @@ use crate::{
     kept::of,
 };
 
-/// A list of slices in device memory, which can be reduced many times, also in a graph. The list keeps
-/// their addresses and lengths on the device.
+/// A list of slices in device memory. The list keeps the addresses and lengths of the slices on the
+/// device, so it can be reduced many times, and in a graph.
 #[derive(Debug)]
 pub struct List {
     items: State,
-    /// All but the address of the items, which is null here.
+    /// The arguments of the launch, except for the address of the items, which is null here.
     ready: Ready<'static>,
-    /// The size of an element.
+    /// The size of an element in bytes.
     size: u64,
 }
 
@@ -29,8 +29,8 @@ impl List {
     /// Copies the addresses and lengths of slices to the stream's device.
     ///
     /// # Errors
-    /// There are no slices, a slice has a null or misaligned address or too many elements, or a call to
-    /// the driver failed.
+    /// There are no slices, a slice has a null or misaligned address or too many elements, or a
+    /// call to the driver failed.
     pub fn new<T: Element>(stream: Stream, slices: &[(u64, u64)]) -> Result<List> {
         if slices.is_empty() {
             return Err(Error::NoSlices);
@@ -43,25 +43,26 @@ impl List {
         let _bound = stream.bind()?;
         let queue = Queue { stream, owner: None };
         let items = cuda::outside_of_captures(|| State::of(&queue, &queued.words))?;
-        // SAFETY: an address of no elements is not used.
+        // SAFETY: an address without elements is not used.
         let none = unsafe { Address::promised::<u32>("items", 0, 0)? };
         let ready = ready(&queued, none, slices.len() as u64);
         Ok(List { items, ready, size: size_of::<T>() as u64 })
     }
 }
 
-/// Writes the result of an operation for each slice of a list, whose elements are read in the way `W`,
-/// to consecutive elements at `output`, and the result for all slices together to `total`. One of the
-/// two addresses may be null. Does not wait, and can be captured into a graph.
+/// Writes the result of an operation for each slice of a list to consecutive elements at `output`,
+/// and the result for all slices together to `total`. The elements are converted as `W` specifies.
+/// One of the two addresses may be null. Does not wait, and can be captured into a graph.
 ///
 /// # Errors
 /// The operation is only for floats, the list was made for elements of another size, an address is
 /// misaligned, or a call to the driver failed.
 ///
 /// # Safety
-/// The slices of the list must be in memory that the stream's device can read, with as many elements as
-/// the list has; there must be room for a result for each slice at `output` and for one at `total`; and
-/// the memory and the list must stay until the stream has passed this point.
+/// The slices of the list must be in memory that the stream's device can read, and must have the
+/// lengths that were passed to [`List::new`]. There must be room for a result for each slice at
+/// `output`, and for one result at `total`. The memory and the list must be live until the stream
+/// has passed this point.
 pub unsafe fn reduce_list_into<T: Element + Read<W>, W>(
     stream: Stream,
     operation: Operation,
@@ -96,19 +97,21 @@ pub enum Offsets {
     U64(u64),
 }
 
-/// Writes the result of an operation for each of `rows` ragged rows of the `n` elements at `input`, which
-/// are read in the way `W`, to consecutive elements at `output`. There are `rows` + 1 offsets: a row
-/// begins at an offset and ends before the next one. Does not wait, and can be captured into a graph.
+/// Writes the result of an operation for each of `rows` ragged rows of the `n` elements at `input`
+/// to consecutive elements at `output`. The elements are converted as `W` specifies. There are
+/// `rows` + 1 offsets; row r begins at offset r and ends before offset r + 1. Does not wait, and
+/// can be captured into a graph.
 ///
-/// The device checks the offsets. If a row ends before it begins or beyond the input, its result is that
-/// of an empty row, and the 64-bit word at `bad`, which the caller must have set to 0, becomes the
-/// complement of the number of such a row, the lowest one. A word of 0 therefore means that all offsets are valid.
+/// The device checks the offsets. If a row ends before it begins or after the end of the input, its
+/// result is that of an empty row, and the number of the first such row is recorded: the 64-bit
+/// word at `bad`, which the caller must have set to 0, becomes the complement of this number. If
+/// the word stays 0, all offsets are valid.
 ///
 /// # Errors
-/// Those of [`reduce_into`](crate::raw::reduce_into).
+/// The same errors as for [`reduce_into`](crate::raw::reduce_into).
 ///
 /// # Safety
-/// There must be `n` elements at `input` and `rows` + 1 offsets, and room for a result for each row at
+/// There must be `n` elements at `input`, `rows` + 1 offsets, room for a result for each row at
 /// `output`, and a word at `bad`. The requirements for the memory are those of
 /// [`reduce_into`](crate::raw::reduce_into).
 #[expect(clippy::too_many_arguments, reason = "addresses are numbers")]

@@ -13,7 +13,7 @@ use crate::{
     free, kept,
 };
 
-/// The longest row, in elements: a kernel counts them with 32 bits.
+/// The maximum number of elements in a row, because a kernel counts them with 32 bits.
 const LONGEST: u64 = u32::MAX as u64;
 
 /// Fails if the elements are not floats.
@@ -30,7 +30,7 @@ pub(super) fn threads(elements: u64, size: u64) -> u32 {
     if elements * size <= 2 << 10 { 32 } else { 256 }
 }
 
-/// Returns the kernel for rows that a number of threads add.
+/// Returns the kernel in which `threads` threads add a row.
 #[doc(hidden)]
 pub fn kernel<T: Element>(threads: u32) -> Kernel {
     let of = (Operation::Sum.instructions(), <T as Read<Itself>>::TYPES);
@@ -40,7 +40,7 @@ pub fn kernel<T: Element>(threads: u32) -> Kernel {
     }
 }
 
-/// Returns the number of blocks, of 256 threads each, and of threads that add a row.
+/// Returns the number of blocks of 256 threads, and the number of threads that add a row.
 #[doc(hidden)]
 pub fn plan(rows: Rows, size: u64) -> [u32; 2] {
     let (count, elements, _) = rows.numbers();
@@ -80,10 +80,10 @@ impl<T: Element> Engine<T> {
 
 impl<T: Element> Reducer<T> {
     /// Writes the mean of each row, and its variance, to consecutive elements of two slices on the
-    /// device, in one pass. The variance is the sum of the squared differences from the mean, divided by
-    /// n - `less`: 0 for the population's variance, 1 for the sample's. It is NaN if n is at most
-    /// `less`. [`moments`](crate::moments) gives the algorithm and the error. Does not wait, and can be
-    /// captured into a graph.
+    /// device, in one pass. The variance is the sum of the squared differences from the mean,
+    /// divided by n - `less`. With a `less` of 0, it is the variance of the population, and with 1
+    /// that of the sample. It is NaN if n is at most `less`. [`moments`](crate::moments) describes
+    /// the algorithm and bounds its error. Does not wait, and can be captured into a graph.
     ///
     /// # Errors
     /// The elements are not floats, or one of the errors of
@@ -107,8 +107,8 @@ impl<T: Element> Reducer<T> {
     }
 }
 
-/// Writes the mean and the variance of each row to two slices, as [`Reducer::moments_rows_into`] does.
-/// Does not wait.
+/// Writes the mean and the variance of each row to two slices, as [`Reducer::moments_rows_into`]
+/// does. Does not wait.
 pub fn moments_rows_into<T: Element>(
     stream: &Arc<CudaStream>,
     slice: &impl DevicePtr<T>,
@@ -121,15 +121,16 @@ pub fn moments_rows_into<T: Element>(
 }
 
 /// Writes the mean and the variance of each row at an address to consecutive elements at two other
-/// addresses, one of which may be null, as [`Reducer::moments_rows_into`] does. Does not wait, and can
-/// be captured into a graph.
+/// addresses, one of which may be null, as [`Reducer::moments_rows_into`] does. Does not wait, and
+/// can be captured into a graph.
 ///
 /// # Errors
 /// The elements are not floats, or one of the errors of
 /// [`reduce_rows_into`](crate::raw::reduce_rows_into) occurs.
 ///
 /// # Safety
-/// Those of [`reduce_rows_into`](crate::raw::reduce_rows_into), for both results.
+/// The requirements are those of [`reduce_rows_into`](crate::raw::reduce_rows_into), for both
+/// results.
 pub unsafe fn raw_moments_rows_into<T: Element>(
     stream: Stream,
     input: u64,

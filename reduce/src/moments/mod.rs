@@ -7,15 +7,15 @@
 //! assert_eq!((means, variances), (vec![2.5, 7.0], vec![1.25, 0.0]));
 //! ```
 //!
-//! Each difference between an element and the row's first element is computed as an `f64`, and so are
-//! the sums of the differences and of their squares. The mean is the first element plus the mean of
-//! the differences. The variance is the sum of the squares, less the squared sum over n, divided by
-//! `n - less`.
+//! Each difference between an element and the row's first element is computed as an `f64`, and so
+//! are the sums of the differences and of their squares. The mean is the first element plus the
+//! mean of the differences. For the variance, the squared sum over n is subtracted from the sum of
+//! the squares, and the result is divided by `n - less`.
 //!
-//! The errors come from at most k + 20 roundings to 53 bits in a row, where k is the number of
-//! elements that a thread adds, and from one rounding of the result. With u = 2^-53, the variance
-//! v of `f32` elements has a relative error of at most about (k + 20) u (1 + d^2 / v) + 2^-24, where d is
-//! the difference between the mean and the first element.
+//! The error comes from a sequence of at most k + 20 roundings to 53 bits, where k is the number of
+//! elements that a thread adds, and from one rounding of the result. With u = 2^-53, the variance v
+//! of `f32` elements has a relative error of at most about (k + 20) u (1 + d^2 / v) + 2^-24, where
+//! d is the difference between the mean and the first element.
 
 mod device;
 pub(crate) mod host;

@@ -1,5 +1,5 @@
-//! The largest magnitude: the maximum norm. NaNs are ignored, as in the maximum; an empty slice
-//! has 0.
+//! The largest magnitude, which is the maximum norm. NaNs are ignored, as in the maximum. The
+//! result of an empty slice is 0.
 
 use crate::{
     accumulator::Accumulator,

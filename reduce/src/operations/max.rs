@@ -1,4 +1,4 @@
-//! The maximum: IEEE 754-2019's maximumNumber.
+//! The maximum, which is IEEE 754-2019's maximumNumber.
 
 use crate::{
     accumulator::Accumulator,

@@ -1,4 +1,4 @@
-//! The mean: the sum is divided by the number of elements, and the quotient is rounded once.
+//! The mean. The sum is divided by the number of elements, and the quotient is rounded once.
 
 use crate::{
     accumulator::Accumulator,

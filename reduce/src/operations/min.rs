@@ -1,4 +1,4 @@
-//! The minimum: IEEE 754-2019's minimumNumber.
+//! The minimum, which is IEEE 754-2019's minimumNumber.
 
 use crate::{
     accumulator::Accumulator,

@@ -27,7 +27,7 @@ use crate::{
     operate::{Instructions, Operate},
 };
 
-/// Defines the enum of all operations, and the macro that selects the type of one.
+/// Defines the enum of all operations, and the macro that selects the type of an operation.
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident,)+) => {
         /// The operation that reduces a slice.
@@ -75,16 +75,16 @@ operations! {
     Mean,
     /// The sum of the squares. Only for floats.
     SumOfSquares,
-    /// The square root of the sum of the squares: the L2 norm. Only for floats.
+    /// The square root of the sum of the squares, which is the L2 norm. Only for floats.
     Norm,
-    /// The sum of the magnitudes: the L1 norm. Only for floats.
+    /// The sum of the magnitudes, which is the L1 norm. Only for floats.
     SumOfMagnitudes,
-    /// The largest magnitude that is a number: the maximum norm. Only for floats.
+    /// The largest magnitude that is a number, which is the maximum norm. Only for floats.
     LargestMagnitude,
 }
 
 impl Operation {
-    /// Returns the operation's name, which is also that of its functions.
+    /// Returns the operation's name, which is also the name of its functions.
     pub fn name(self) -> &'static str {
         self.instructions().name
     }
@@ -94,8 +94,8 @@ impl Operation {
         self.instructions().floats
     }
 
-    /// Fails unless the operation is the sum, the maximum or the minimum: of ones and zeros, these
-    /// are the count, whether any is a one, and whether all are ones.
+    /// Fails unless the operation is the sum, the maximum or the minimum. For ones and zeros, these
+    /// give the number of ones, whether any is a one, and whether all are ones.
     pub(crate) fn check_truth(self) -> Result<()> {
         match self {
             Operation::Sum | Operation::Max | Operation::Min => Ok(()),
@@ -103,7 +103,7 @@ impl Operation {
         }
     }
 
-    /// Fails if the operation is only for floats, and the elements are not.
+    /// Fails if the operation is only for floats and the elements are not floats.
     pub(crate) fn check<T: Element>(self) -> Result<()> {
         if T::FLOAT || !self.needs_floats() {
             return Ok(());

@@ -1,4 +1,5 @@
-//! The L2 norm: the square root of the sum of the squares, both rounded.
+//! The L2 norm, which is the square root of the sum of the squares. The sum and the root are
+//! rounded.
 
 use super::sum_of_squares::SumOfSquares;
 use crate::{

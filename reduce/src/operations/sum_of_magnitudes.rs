@@ -1,4 +1,4 @@
-//! The sum of the magnitudes: the L1 norm.
+//! The sum of the magnitudes, which is the L1 norm.
 
 use crate::{
     accumulator::Accumulator,

@@ -1,4 +1,4 @@
-//! Sums of rows on the CPU, where each row is added like a slice.
+//! Reductions of rows on the CPU. Each row is reduced like a slice.
 
 use super::layout::Rows;
 use crate::{
@@ -16,12 +16,12 @@ pub fn sum_rows<T: Element>(slice: &[T], rows: Rows) -> Result<Vec<T::Output>> {
     reduce_rows(slice, Operation::Sum, rows)
 }
 
-/// Returns the result of an operation for each row of a slice. The results are bit-identical to those
-/// on the GPU.
+/// Returns the result of an operation for each row of a slice. The results are bit-identical to
+/// those on the GPU.
 ///
 /// # Errors
-/// The operation is only for floats, or the rows overlap, extend beyond the slice, or have no
-/// elements or too many, or there are no rows.
+/// The operation is only for floats, there are no rows, or the rows overlap, extend beyond the
+/// slice, or have no elements or too many.
 pub fn reduce_rows<T: Element>(
     slice: &[T],
     operation: Operation,

@@ -9,8 +9,8 @@ use crate::cuda::State;
 pub(crate) struct Kept {
     /// Whether the device supports asynchronous copies to shared memory.
     pub(super) copies: OnceCell<bool>,
-    /// The message slots, at least as many as the largest call has used; the slots are zero between
-    /// launches.
+    /// The message slots, which are zero between launches. There are at least as many as the
+    /// largest call has used.
     pub(super) state: RefCell<Option<State>>,
     /// The queue of the chunks of ragged rows, at least as long as the largest call has needed.
     pub(crate) items: RefCell<Option<State>>,

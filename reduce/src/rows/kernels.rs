@@ -5,7 +5,8 @@
 pub enum Family {
     /// Rows shorter than a vector.
     Short {
-        /// Whether the rows are contiguous, and both the rows and their sums are aligned to vectors.
+        /// Whether the rows are contiguous, and both the rows and their sums are aligned to
+        /// vectors.
         aligned: bool,
     },
     /// Rows that are added by lanes of a warp.

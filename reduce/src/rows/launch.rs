@@ -17,8 +17,9 @@ use crate::{
 };
 
 impl<T: Element> Engine<T> {
-    /// Queues the results of an operation for the rows, which are written to an address. The caller must have checked
-    /// that the rows are within the input and that the output has room for the results.
+    /// Queues a reduction of rows. The result of each row is written to `output`. The caller must
+    /// have checked that the rows are within the input and that the output has room for the
+    /// results.
     pub(crate) fn reduce_rows<W>(
         &self,
         operation: Operation,
@@ -78,8 +79,8 @@ impl<T: Element> Engine<T> {
         get_or_try(&self.rows().copies, || Ok(cuda::major()? >= 9)).copied()
     }
 
-    /// Calls a function with memory for messages. An allocation that is too small is replaced, and
-    /// is freed after the work that uses it.
+    /// Calls a function with memory for messages. An allocation that is too small is replaced; the
+    /// old one is freed after the work that uses it.
     pub(crate) fn with_rows_state(
         &self,
         bytes: usize,

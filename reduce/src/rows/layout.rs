@@ -31,8 +31,8 @@ impl Rows {
         (self.rows, self.elements, self.pitch)
     }
 
-    /// Returns the number of elements from the start of the first row to the end of the last, if a `u64`
-    /// can hold it.
+    /// Returns the number of elements from the start of the first row to the end of the last, if a
+    /// `u64` can hold it.
     pub fn span(self) -> Option<u64> {
         self.wide_span().try_into().ok()
     }
@@ -41,8 +41,8 @@ impl Rows {
         u128::from(self.rows.max(1) - 1) * u128::from(self.pitch) + u128::from(self.elements)
     }
 
-    /// Checks that a slice of `slice` elements contains the rows and that a result of `room` elements has
-    /// room for their sums. Returns the number of elements that the rows span.
+    /// Checks that a slice of `slice` elements contains the rows and that a result of `room`
+    /// elements has room for their sums. Returns the number of elements that the rows span.
     pub(crate) fn check(self, slice: u64, room: u64) -> Result<u64> {
         let Rows { rows, elements, pitch } = self;
         if rows == 0 || elements == 0 {

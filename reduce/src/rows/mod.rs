@@ -1,5 +1,5 @@
-//! Sums of rows: one launch adds many rows of any length. Each sum is bit-identical to the sum of a
-//! slice.
+//! Sums of rows. One launch adds many rows of any length. Each sum is bit-identical to the sum of a
+//! slice with the same elements.
 //!
 //! ```
 //! use samebits::{Rows, host};

@@ -25,8 +25,8 @@ const MOST: u64 = 1 << 30;
 /// The alignment of rows and sums, and whether elements can be copied asynchronously.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
-    /// Whether every row is aligned to a vector and has only whole vectors; for rows shorter than a vector,
-    /// whether the first row is aligned.
+    /// Whether every row is aligned to a vector and has only whole vectors; for rows shorter than a
+    /// vector, whether the first row is aligned.
     pub rows: bool,
     /// Whether the sums are aligned to a vector.
     pub sums: bool,
@@ -81,8 +81,8 @@ pub fn plan(
             };
             let groups = slice.chunks().div_ceil(each);
             let items = count.saturating_mul(groups.into());
-            // Blocks that wait for each other must all be resident, and the blocks of a ring continue with
-            // the next row.
+            // Blocks that wait for each other must all be resident, and the blocks of a ring
+            // continue with the next row.
             let few = groups > 1 || family == Family::Ring;
             let most = if few { u64::from(resident(family).max(1)) } else { MOST };
             Plan {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// Checks that with persistent warps, there are at most eight times as many blocks as can be
-    /// resident. Otherwise, each block adds a few rows, however many blocks can be resident.
+    /// resident, and that otherwise the grid does not depend on the number of resident blocks.
     #[test]
     fn the_number_of_persistent_blocks_is_bounded() {
         let begin = Begin { rows: false, sums: true, copied: true };

@@ -1,6 +1,6 @@
-//! Selects the threads that add a row: a pure function of the number of rows, their length, and the
-//! element size. The threads do not affect the result, because the order of the additions depends
-//! on the length alone.
+//! Selects the threads that add a row, as a pure function of the number of rows, their length, and
+//! the element size. The threads do not affect the result, because the order of the additions
+//! depends on the length alone.
 
 use super::layout::Rows;
 use crate::shape;
@@ -10,9 +10,9 @@ use crate::shape;
 pub enum Shape {
     /// One thread, for rows shorter than a vector.
     Short,
-    /// Lanes of a warp, for rows of up to 2 KiB.
+    /// Several lanes of a warp, for rows of up to 2 KiB.
     Lanes {
-        /// The number of lanes that share a row: a power of two.
+        /// The number of lanes that share a row, which is a power of two.
         lanes: u32,
         /// The number of rows that these lanes add at the same time: 1, 2 or 4.
         at_once: u32,
@@ -28,14 +28,14 @@ pub enum Shape {
         /// The number of rows that the block adds at the same time: up to 4, or 1 with `quarters`.
         at_once: u32,
     },
-    /// One block or several, for rows of more than 48 KiB.
+    /// One or more blocks, for rows of more than 48 KiB.
     Chunks {
         /// The shape of a slice that is as long as a row.
         slice: shape::Shape,
         /// The number of chunks that one block adds.
         each: u32,
     },
-    /// The kernel for a slice, because there is only one row.
+    /// The shape of a slice, because there is only one row.
     One(shape::Shape),
 }
 
@@ -69,8 +69,8 @@ pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
                 2048.. => 2,
                 _ => 1,
             };
-            // With idle lanes, or vectors that are read element by element, persistent warps are faster than one-shot
-            // warps.
+            // With idle lanes, or vectors that are read element by element, persistent warps are
+            // faster than one-shot warps.
             let full = whole && vectors.is_power_of_two();
             let persistent = warps >= 1 << 15 && vectors <= 64 && !full;
             let threads = if persistent || (2048..1 << 15).contains(&warps) { 256 } else { 64 };
@@ -92,18 +92,19 @@ pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
     })
 }
 
-/// Returns the number of chunks that one block adds, chosen so that the blocks end together, in as
-/// few waves as possible.
+/// Returns the number of chunks that one block adds, chosen so that the blocks end at about the
+/// same time, after as few waves as possible.
 fn each(count: u64, chunks: u32) -> u32 {
     let (chunks, most) = (u64::from(chunks), if chunks <= ROOM { chunks } else { ROOM });
     let each = |waves: u64| {
         let groups = (waves * BLOCKS / count).clamp(1, chunks);
         chunks.div_ceil(groups).min(most.into())
     };
-    // The cost is the work of the busiest block slot on the device, in eighths of a chunk, plus a
-    // small cost for each block, which is larger if the block publishes messages. A new block
-    // starts as soon as another ends, and a few blocks read faster than all of them. A last wave of
-    // whole rows therefore costs two thirds of a full wave, or its own fraction if that is larger.
+    // The cost is the work of the block slot that ends last, in eighths of a chunk, plus a small
+    // cost for each block. The latter is larger if the block publishes messages. A new block starts
+    // as soon as another ends, and each block reads faster if only a few blocks are resident. A
+    // last wave of whole rows therefore costs two thirds of a full wave, or its own fraction if
+    // that is larger.
     let all = u128::from(BLOCKS);
     let cost = |each: &u64| {
         let (blocks, messages) =
@@ -203,8 +204,8 @@ mod tests {
         // The three lengths are 9 vectors for 16 lanes, 8 vectors of which the last is incomplete,
         // and 8 whole vectors.
         assert_eq!([36, 31, 32].map(|elements| persistent(1 << 20, elements)), [true, true, false]);
-        // With fewer than 2^15 warps, the warps end at about the time when further warps would
-        // begin; and 65 vectors take more than two iterations.
+        // Persistent warps are not used for fewer than 2^15 warps, which end at about the time at
+        // which further warps would begin, or for 65 vectors, which take more than two iterations.
         assert_eq!([persistent((1 << 16) - 2, 36), persistent(1 << 16, 36)], [false, true]);
         assert_eq!([persistent(1 << 20, 255), persistent(1 << 20, 257)], [true, false]);
     }

@@ -1,4 +1,4 @@
-//! Indices and extremes of slices from cudarc.
+//! Searches for indices and extremes in slices from cudarc.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::{
 };
 
 impl<T: Element> Reducer<T> {
-    /// Returns the smallest or the largest element, or the largest magnitude, and the lowest index of
-    /// an element that has it. NaN is ignored, unless all elements are NaN: then the index is 0.
+    /// Returns the smallest or the largest element, or the largest magnitude, and the lowest index
+    /// of an element with this value. NaNs are ignored; if all elements are NaN, the index is 0.
     /// Waits for the result.
     ///
     /// # Errors
-    /// There are no elements, or the operation is another one, or is not defined for the elements;
-    /// or one of the errors of [`reduce`](Reducer::reduce) occurs.
+    /// There are no elements, the operation is not one of these three or is not defined for the
+    /// elements, or one of the errors of [`reduce`](Reducer::reduce) occurs.
     pub fn find(
         &self,
         operation: Operation,
@@ -34,7 +34,7 @@ impl<T: Element> Reducer<T> {
     /// slices on the device. Does not wait, and can be captured into a graph.
     ///
     /// # Errors
-    /// Those of [`find`](Reducer::find) and of
+    /// The same errors as for [`find`](Reducer::find) and
     /// [`reduce_rows_into`](Reducer::reduce_rows_into).
     pub fn find_rows_into(
         &self,
@@ -49,20 +49,20 @@ impl<T: Element> Reducer<T> {
         self.leave_two(Sought::Index(operation), slice, rows, values, indices)
     }
 
-    /// Returns the minimum and the maximum, which are those of [`min`](Reducer::min) and
-    /// [`max`](Reducer::max), in one pass. Waits for the results.
+    /// Returns the results of [`min`](Reducer::min) and [`max`](Reducer::max), which are computed
+    /// in one pass. Waits for the results.
     ///
     /// # Errors
-    /// Those of [`reduce`](Reducer::reduce).
+    /// The same errors as for [`reduce`](Reducer::reduce).
     pub fn min_max(&self, slice: &impl DevicePtr<T>) -> Result<(T::Output, T::Output)> {
         self.two::<T::Output>(Sought::Extremes, slice)
     }
 
-    /// Writes the minimum and the maximum to the first elements of two slices on the device. Does not
-    /// wait, and can be captured into a graph.
+    /// Writes the minimum and the maximum to the first elements of two slices on the device. Does
+    /// not wait, and can be captured into a graph.
     ///
     /// # Errors
-    /// Those of [`reduce_into`](Reducer::reduce_into).
+    /// The same errors as for [`reduce_into`](Reducer::reduce_into).
     pub fn min_max_into(
         &self,
         slice: &impl DevicePtr<T>,
@@ -78,7 +78,7 @@ impl<T: Element> Reducer<T> {
     /// device. Does not wait, and can be captured into a graph.
     ///
     /// # Errors
-    /// Those of [`reduce_rows_into`](Reducer::reduce_rows_into).
+    /// The same errors as for [`reduce_rows_into`](Reducer::reduce_rows_into).
     pub fn min_max_rows_into(
         &self,
         slice: &impl DevicePtr<T>,
@@ -120,7 +120,7 @@ impl<T: Element> Reducer<T> {
     }
 }
 
-/// Returns the smallest element and the lowest index of an element that has its value, as
+/// Returns the smallest element and the lowest index of an element with this value, as
 /// [`Reducer::find`] does. Waits for the result.
 ///
 /// ```no_run
@@ -139,7 +139,7 @@ pub fn argmin<T: Element>(
     of::<T>(stream)?.find(Operation::Min, slice)
 }
 
-/// Returns the largest element and the lowest index of an element that has its value, as
+/// Returns the largest element and the lowest index of an element with this value, as
 /// [`Reducer::find`] does. Waits for the result.
 pub fn argmax<T: Element>(
     stream: &Arc<CudaStream>,
@@ -148,8 +148,8 @@ pub fn argmax<T: Element>(
     of::<T>(stream)?.find(Operation::Max, slice)
 }
 
-/// Writes the value and the index that [`Reducer::find`] returns to the first elements of two slices
-/// on the device. Does not wait.
+/// Writes the value and the index that [`Reducer::find`] returns to the first elements of two
+/// slices on the device. Does not wait.
 pub fn find_into<T: Element>(
     stream: &Arc<CudaStream>,
     operation: Operation,
@@ -164,7 +164,7 @@ pub fn find_into<T: Element>(
     find_rows_into(stream, operation, slice, rows, value, index)
 }
 
-/// Writes the value and the index of an element of each row to two slices, as
+/// Writes the value and the index that are found in each row to two slices, as
 /// [`Reducer::find_rows_into`] does. Does not wait.
 pub fn find_rows_into<T: Element>(
     stream: &Arc<CudaStream>,

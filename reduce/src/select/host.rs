@@ -1,4 +1,4 @@
-//! Indices and extremes on the CPU.
+//! Searches for indices and extremes on the CPU.
 
 use super::{Found, check};
 use crate::{
@@ -10,12 +10,13 @@ use crate::{
     threads::{each, in_parts},
 };
 
-/// Returns the smallest or the largest element, or the largest magnitude, and the lowest index of an
-/// element that has it. NaN is ignored, unless all elements are NaN: then the index is 0. The result
-/// is that of the GPU.
+/// Returns the smallest or the largest element, or the largest magnitude, and the lowest index of
+/// an element with this value. NaNs are ignored; if all elements are NaN, the index is 0. The
+/// result is the same as on the GPU.
 ///
 /// # Errors
-/// There are no elements, or the operation is another one, or is not defined for the elements.
+/// There are no elements, or the operation is not one of these three or is not defined for the
+/// elements.
 pub fn find<T: Element>(slice: &[T], operation: Operation) -> Result<Found<T::Output>> {
     check::<T>(operation)?;
     if slice.is_empty() {
@@ -27,7 +28,7 @@ pub fn find<T: Element>(slice: &[T], operation: Operation) -> Result<Found<T::Ou
 /// Returns the results of [`find`] for each row.
 ///
 /// # Errors
-/// Those of [`find`] and of [`reduce_rows`](crate::host::reduce_rows).
+/// The same errors as for [`find`] and [`reduce_rows`](crate::host::reduce_rows).
 pub fn find_rows<T: Element>(
     slice: &[T],
     operation: Operation,
@@ -47,7 +48,7 @@ pub fn min_max<T: Element>(slice: &[T]) -> (T::Output, T::Output) {
 /// Returns the minimum and the maximum of each row.
 ///
 /// # Errors
-/// Those of [`reduce_rows`](crate::host::reduce_rows).
+/// The same errors as for [`reduce_rows`](crate::host::reduce_rows).
 pub fn min_max_rows<T: Element>(slice: &[T], rows: Rows) -> Result<Vec<(T::Output, T::Output)>> {
     of_rows(slice, rows, min_max)
 }
@@ -71,7 +72,7 @@ fn found_by<T: Element>(slice: &[T], operation: Operation) -> Found<T::Output> {
     }
 }
 
-/// The least number of elements that one task searches.
+/// The minimum number of elements that one task searches.
 const TASK: usize = 1 << 16;
 
 fn found<T: Element, R: Operate>(slice: &[T]) -> Found<T::Output> {
@@ -97,7 +98,7 @@ fn found<T: Element, R: Operate>(slice: &[T]) -> Found<T::Output> {
     });
     let Found { index, value } = found.unwrap_or(Found { index: 0, value: none });
     let value = R::result(value, slice.len() as u64).canonical();
-    // If no element changes the neutral value, all elements are equal, or all are NaN.
+    // If the result is the neutral value, all elements are equal to it, or all are NaN.
     let index = if value.to_bits64() == none.to_bits64() { 0 } else { index };
     Found { index, value }
 }

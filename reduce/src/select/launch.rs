@@ -1,4 +1,4 @@
-//! Indices and extremes on a stream.
+//! Searches for indices and extremes on a stream.
 
 use super::plan::{Family, Plan, kernel, plan};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     shape,
 };
 
-/// What is sought: the index of an element, or both extremes.
+/// The goal of a search: the index of an element, or both extremes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sought {
     Index(Operation),
@@ -26,9 +26,9 @@ impl Sought {
 
 impl<T: Element> Engine<T> {
     /// Queues a search in each row. The stream's context must be current, and the caller must have
-    /// checked the rows. The first result of a row is its value or its minimum, and may be omitted;
-    /// the second is its index or its maximum. With an `epoch` other than 0, the kernel writes the
-    /// results of the only row for a host that polls.
+    /// checked the rows. The first result of a row is the value or the minimum, and may be omitted;
+    /// the second is the index or the maximum. If `epoch` is not 0, there is only one row, and the
+    /// kernel writes its results for a host that polls.
     pub(crate) fn select(
         &self,
         sought: Sought,
@@ -75,8 +75,9 @@ impl<T: Element> Engine<T> {
         self.with_messages(state, epoch, run)
     }
 
-    /// Calls a function with memory for `bytes` bytes of messages, if there are any. If the stream is
-    /// being captured, the memory belongs to the graph; with an `epoch`, it is not.
+    /// Calls a function with memory for `bytes` bytes of messages, if there are any. If the stream
+    /// is being captured, the memory belongs to the graph. If `epoch` is not 0, the stream must not
+    /// be in capture mode.
     pub(crate) fn with_messages(
         &self,
         bytes: u64,

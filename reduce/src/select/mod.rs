@@ -1,5 +1,6 @@
-//! The indices of the smallest and the largest element, and both elements in one pass. These results
-//! do not depend on the order, so their kernels read a slice of any alignment in the fastest order.
+//! Searches for the index of the smallest or the largest element, and for both elements in one
+//! pass. The results do not depend on the order in which elements are read, so the kernels read
+//! slices of any alignment in the fastest order.
 //!
 //! ```
 //! use samebits::{Operation, Rows, host};
@@ -9,8 +10,8 @@
 //! assert_eq!(host::min_max(&values), (3.0, 5.0));
 //! ```
 //!
-//! The index is that of the first element whose bits are those of the minimum or the maximum. So NaN
-//! is ignored, unless all elements are NaN, which gives the index 0; and -0 is less than +0.
+//! The index is that of the first element whose bits are those of the minimum or the maximum. NaNs
+//! are therefore ignored; if all elements are NaN, the index is 0. -0 is less than +0.
 
 mod device;
 pub(crate) mod host;
@@ -26,10 +27,10 @@ pub use plan::{Family, Plan, kernel, plan};
 
 use crate::{Element, Error, Operation, Result};
 
-/// The smallest or largest element of a slice, and where it is.
+/// The smallest or largest element of a slice, and its index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found<A> {
-    /// The lowest index of an element that has the value.
+    /// The lowest index of an element with the value.
     pub index: u64,
     /// The element, or its magnitude if the largest magnitude was sought.
     pub value: A,

@@ -1,5 +1,5 @@
-//! The launch for indices and extremes. A pure function computes the launch, so that the interpreter
-//! can use the same launch.
+//! The launch for indices and extremes. A pure function computes the launch, so that the
+//! interpreter can use the same launch.
 
 use crate::{
     Element, Kernel, Operation, Rows,
@@ -42,7 +42,8 @@ impl Family {
         }
     }
 
-    /// Returns the number of 32-bit words of a value that blocks publish.
+    /// Returns the number of 32-bit words of a published value. `value` is the number of bytes of
+    /// an extreme.
     fn words(self, value: u64) -> u64 {
         match self {
             Family::ArgChunks | Family::ArgLanes => value / 4 + 2,
@@ -65,11 +66,11 @@ pub struct Plan {
     pub family: Family,
     /// The number of blocks.
     pub grid: u32,
-    /// The number of lanes of a row, or of vectors in a chunk.
+    /// The number of lanes that read a row, or the number of vectors in a chunk.
     pub each: u32,
     /// The number of chunks of a row.
     pub chunks: u32,
-    /// The number of bytes of the ticket and the messages.
+    /// The number of bytes of the ticket and of the messages.
     pub state: u64,
 }
 
@@ -79,9 +80,9 @@ const BLOCKS: u64 = 264;
 /// The size of the largest grid. If there are more rows, each block reads several.
 const MOST: u64 = 1 << 30;
 
-/// Returns the launch over rows of elements of `size` bytes, for an index (`arg`) or for both
-/// extremes, whose values have `value` bytes. At most `resident(family)` blocks of a kernel are
-/// resident at the same time. Returns `None` if the rows are too long.
+/// Returns the launch over rows of elements of `size` bytes, which search for an index if `arg` is
+/// true, and otherwise for both extremes. A value has `value` bytes. At most `resident(family)`
+/// blocks of a kernel are resident at the same time. Returns `None` if the rows are too long.
 pub fn plan(
     rows: Rows,
     [size, value]: [u64; 2],

@@ -1,4 +1,4 @@
-//! Indices and extremes of elements at an address.
+//! Searches for indices and extremes among elements at an address.
 #![expect(unsafe_code, reason = "callers guarantee the memory at an address")]
 
 use super::{check, launch::Sought};
@@ -9,17 +9,17 @@ use crate::{
 };
 
 /// Writes the smallest or the largest element of each row, or its largest magnitude, and the lowest
-/// index of an element that has it, to consecutive elements at two addresses. If `values` is null,
-/// only the indices are written. Does not wait, and can be captured into a graph.
+/// index of an element with this value, to consecutive elements at two addresses. If `values` is
+/// null, only the indices are written. Does not wait, and can be captured into a graph.
 ///
 /// # Errors
-/// The operation is another one; or one of the errors of [`reduce_rows_into`](crate::raw::reduce_rows_into)
-/// occurs.
+/// The operation is not one of these three, or one of the errors of
+/// [`reduce_rows_into`](crate::raw::reduce_rows_into) occurs.
 ///
 /// # Safety
 /// The rows must be at `input`; `values`, unless it is null, must have room for an
-/// [`Element::Output`] for each row, and `indices` for a `u64`. The requirements for the memory are those of
-/// [`reduce_into`](crate::raw::reduce_into).
+/// [`Element::Output`] for each row, and `indices` must have room for a `u64` for each row. The
+/// requirements for the memory are those of [`reduce_into`](crate::raw::reduce_into).
 pub unsafe fn find_rows_into<T: Element>(
     stream: Stream,
     operation: Operation,
@@ -36,11 +36,11 @@ pub unsafe fn find_rows_into<T: Element>(
     unsafe { into::<T, u64>(stream, Sought::Index(operation), input, rows, [values, indices]) }
 }
 
-/// Writes the minimum and the maximum of each row to consecutive elements at two addresses. A single
-/// row may be empty. Does not wait, and can be captured into a graph.
+/// Writes the minimum and the maximum of each row to consecutive elements at two addresses. A
+/// single row may be empty. Does not wait, and can be captured into a graph.
 ///
 /// # Errors
-/// Those of [`reduce_rows_into`](crate::raw::reduce_rows_into).
+/// The same errors as for [`reduce_rows_into`](crate::raw::reduce_rows_into).
 ///
 /// # Safety
 /// The rows must be at `input`; `minima`, unless it is null, and `maxima` must have room for an

@@ -6,7 +6,7 @@ use samebits::{Accumulator, Element, Operation};
 
 /// An element type that can be drawn at random.
 pub(crate) trait Drawn: Element {
-    /// Draws an element for a sum, or for a minimum or maximum.
+    /// Draws an element for an operation.
     fn draw(rng: &mut ChaCha8Rng, operation: Operation) -> Self;
 }
 
@@ -43,7 +43,7 @@ integers! { i8 u8 i16 u16 i32 u32 i64 u64 bool }
 macro_rules! floats {
     ($($type:ty, $from:expr;)+) => {$(
         impl Drawn for $type {
-            // For minima and maxima, most elements are NaN, and there are zeros of both signs.
+            // For minima and maxima, many elements are NaN, and there are zeros of both signs.
             fn draw(rng: &mut ChaCha8Rng, operation: Operation) -> $type {
                 let from: fn(f32) -> $type = $from;
                 let value = from(rng.random::<f32>() - 0.5);

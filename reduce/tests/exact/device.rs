@@ -1,5 +1,5 @@
-//! Checks in the interpreter that the kernels give the host's bits, for any cut, address and order
-//! of execution.
+//! Checks in the interpreter that the kernels compute the host's bits, for any division into
+//! chunks, any address and any order of execution.
 
 use samebits::{Accumulator, ExactAccumulator, ExactElement, host, launch};
 use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
@@ -9,7 +9,7 @@ use crate::{bytes::Bytes, inputs::Drawn};
 /// The conditions of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// The number of blocks that are resident at once.
+    /// The number of blocks that are resident at the same time.
     pub(crate) resident: u32,
     pub(crate) schedule: Schedule,
     /// The slice's offset from the start of a vector, in elements.
@@ -18,13 +18,14 @@ pub(crate) struct Way {
     pub(crate) epoch: u32,
 }
 
-/// Compares two launches with the host. Panics if there is a finding, or if the state is not restored.
+/// Compares the results of two launches with the host's. Panics if there is a finding, or if the
+/// state is not restored.
 pub(crate) fn compare<T: Drawn + Bytes>(values: &[T], way: Way, input: &str) {
     let (cut, ptx) = (cut(values, way.resident), T::KERNEL.ptx(9));
     compare_as(values, way, input, &play(&ptx, values, cut, way, 2, input));
 }
 
-/// Compares one launch of a long input with the host.
+/// Compares the result of one launch over a long input with the host's.
 pub(crate) fn compare_once<T: Drawn + Bytes>(values: &[T], way: Way, input: &str) {
     let (cut, ptx) = (cut(values, way.resident), T::KERNEL.ptx(9));
     compare_as(values, way, input, &play(&ptx, values, cut, way, 1, input));
@@ -42,8 +43,8 @@ pub(crate) fn cut<T: ExactElement>(values: &[T], resident: u32) -> (u32, u32) {
     T::CUT.chunks(values.len() as u64, size_of::<T>() as u64, resident)
 }
 
-/// Launches the kernel of this PTX once or several times, and returns the bits of the results. The second launch is
-/// also compared with the host's accumulator.
+/// Launches the kernel of this PTX once or several times, and returns the bits of the results. The
+/// second launch is also compared with the host's accumulator.
 pub(crate) fn play<T: ExactElement + Bytes>(
     ptx: &str,
     values: &[T],
@@ -57,11 +58,12 @@ pub(crate) fn play<T: ExactElement + Bytes>(
     let module = Module::parse(ptx).unwrap_or_else(|e| panic!("{}: {e}", kernel.name()));
     let mut config = Config::default();
     config.schedule = way.schedule;
-    // These kernels are known to end, but on a busy machine a long block takes more than the usual ten seconds.
+    // These kernels end, but on a busy machine a block with many elements takes more than the usual
+    // ten seconds.
     config.patience = Some(std::time::Duration::from_secs(600));
     let mut gpu = Gpu::with(config);
 
-    // The allocation has exactly the slice's size, so that reads beyond the slice's ends are found.
+    // The allocation has exactly the slice's size, so that reads outside the slice are found.
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.bytes()).collect();
     let memory = gpu.alloc(bytes.len() as u64 + way.shift * size).unwrap();
     gpu.write(memory + way.shift * size, &bytes).unwrap();
@@ -106,8 +108,8 @@ pub(crate) fn play<T: ExactElement + Bytes>(
     (0..launches).map(result).collect()
 }
 
-/// Compares a dot product with the host. The second slice's offset from a vector is `shift` elements
-/// larger than the first slice's.
+/// Compares a dot product with the host. The second slice's offset from a vector is `shift`
+/// elements larger than the first slice's.
 pub(crate) fn compare_dot<T: Drawn + Bytes>(a: &[T], b: &[T], way: Way, input: &str) {
     let (n, size) = (a.len() as u64, size_of::<T>() as u64);
     let module = Module::parse(&T::DOT.ptx(9)).unwrap_or_else(|e| panic!("{}: {e}", T::DOT.name()));

@@ -1,4 +1,4 @@
-//! Checks that the inputs that the kernel for floats passes detect faults planted in that kernel.
+//! Checks that the inputs of the tests detect faults that are inserted into the kernel for floats.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{
     inputs::{KINDS, draw},
 };
 
-/// The sources of the kernel, in order.
+/// The source files of the kernel, in order.
 const SOURCES: [&str; 8] = [
     "exact_types",
     "vector",
@@ -37,7 +37,8 @@ const FAULTS: [(&str, &str, &str); 6] = [
     ("a row too few", "row = bits >> 18 & 0x1f80", "row = bits >> 18 & 0x1f00"),
 ];
 
-/// Compiles the kernel after a replacement, with the options of the committed PTX.
+/// Compiles the kernel after a replacement in its source, with the same options as the committed
+/// PTX.
 fn compiled(from: &str, to: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/kernels");
     let read = |name: &&str| fs::read_to_string(folder.join(format!("{name}.cu"))).unwrap();
@@ -57,7 +58,7 @@ fn compiled(from: &str, to: &str) -> String {
     library.compile(&unit).unwrap()
 }
 
-/// Returns the number of inputs for which the PTX gives a result other than the host's.
+/// Returns the number of inputs for which the PTX computes a result other than the host's.
 fn caught(ptx: &str, inputs: &[(String, Vec<f32>)]) -> usize {
     let wrong = |(name, values): &&(String, Vec<f32>)| {
         let way = Way { resident: 3, schedule: Schedule::Converged, shift: 0, epoch: 0 };
@@ -85,15 +86,17 @@ fn planted_faults_are_caught() {
     }
 }
 
-/// A word can take 65,535 of the largest elements of a row, because 2^16 × 2^15 is 2^31. A lane
-/// adds whole vectors, so the largest possible number is 65,532.
+/// Checks the bound on the number of additions to a word. A word can take 65,535 of the largest
+/// elements of a row, because 2^16 × 2^15 is 2^31. A lane adds whole vectors of four elements, so
+/// it adds at most 65,532.
 #[test]
 #[ignore = "a sweep: cargo x ci --sweeps"]
 fn a_bound_that_is_off_by_one_is_caught() {
     let largest = f32::from_bits((132 << 23) - 1);
     let way = Way { resident: 1, schedule: Schedule::Converged, shift: 0, epoch: 0 };
     for (each, right) in [(65_532, true), (65_536, false)] {
-        // All vectors are one chunk, and the 32 columns have equally many elements.
+        // All vectors are in one chunk, and each of the 32 columns gets the same number of
+        // elements.
         let values = vec![largest; 32 * each];
         let one_chunk = (1, values.len() as u32 / 4);
         let found = play(&f32::KERNEL.ptx(9), &values, one_chunk, way, 1, "one chunk");

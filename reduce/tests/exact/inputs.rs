@@ -7,15 +7,15 @@ use crate::reference::Float;
 
 /// An element type whose inputs can be drawn.
 pub(crate) trait Drawn: Float {
-    /// Any bits.
+    /// Returns a value with random bits.
     fn any(rng: &mut ChaCha8Rng) -> Self;
-    /// The nearest value.
+    /// Returns the value that is nearest to a double.
     fn near(value: f64) -> Self;
-    /// The next value away from zero.
+    /// Returns the next value away from zero.
     fn next(self) -> Self;
     /// The largest finite value, and the smallest value above zero.
     const ENDS: [Self; 2];
-    /// The exponents of the values in `ENDS`.
+    /// The exponents of the two values in `ENDS`.
     const EXPONENTS: [i32; 2];
 }
 
@@ -62,7 +62,7 @@ pub(crate) const KINDS: [&str; 12] = [
     "special",
 ];
 
-/// Draws an input of the given kind, with n elements or a few more.
+/// Draws an input of the given kind, which has `n` elements or a few more.
 pub(crate) fn draw<T: Drawn>(kind: usize, n: usize, seed: u64) -> Vec<T> {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let unit = |rng: &mut ChaCha8Rng| rng.random::<f64>();
@@ -70,8 +70,8 @@ pub(crate) fn draw<T: Drawn>(kind: usize, n: usize, seed: u64) -> Vec<T> {
     let [top, bottom] = T::EXPONENTS;
     let wide = |rng: &mut ChaCha8Rng, low: i32, high: i32| {
         let sign = if rng.random() { 1.0 } else { -1.0 };
-        // Multiplies by two powers, because a single factor of 2^-1074 times a fraction would lose
-        // the fraction.
+        // Multiplies by two powers of two, because multiplying by 2^-1074 at once would round the
+        // fraction away.
         let exponent = rng.random_range(low..=high);
         let half = exponent / 2;
         T::near(sign * (1.0 + rng.random::<f64>()) * 2f64.powi(half) * 2f64.powi(exponent - half))
@@ -131,9 +131,9 @@ pub(crate) fn draw<T: Drawn>(kind: usize, n: usize, seed: u64) -> Vec<T> {
     values
 }
 
-/// Draws ill-conditioned values, as Ogita, Rump and Oishi do: values of all sizes, then smaller and
-/// smaller values that cancel the sum so far. The condition number is about 2^200 (10^60) if the
-/// type's exponents allow it.
+/// Draws ill-conditioned values, as Ogita, Rump and Oishi do: values of all sizes, and then values
+/// of decreasing size, each of which cancels most of the previous sum. The condition number is
+/// about 2^200 (10^60) if the type's exponents allow it.
 fn ill_conditioned<T: Drawn>(
     rng: &mut ChaCha8Rng,
     n: usize,
@@ -149,7 +149,7 @@ fn ill_conditioned<T: Drawn>(
         })
         .collect();
     for k in 0..half {
-        // Each value leaves a remainder that is about as large as the next exponent.
+        // After each value, the remaining sum is about as large as a value with the next exponent.
         let e = high - ((high - low) as usize * k / half) as i32;
         let sum = samebits::host::exact_sum(&values);
         let sum: f64 = sum.into();

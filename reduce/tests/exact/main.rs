@@ -21,8 +21,8 @@ fn bits<A: ExactFloat>(value: A) -> u64 {
     value.into().to_bits()
 }
 
-/// Checks one input: its sum, the sum of its shuffled elements, and the sum of several accumulators
-/// that are passed on as bytes.
+/// Checks the sum of one input, the sum of its shuffled elements, and the sum of several
+/// accumulators, which are converted to bytes and back.
 fn try_one<T: Drawn>(kind: usize, n: usize, seed: u64)
 where
     T::Output: Wide,
@@ -102,14 +102,14 @@ fn ten_thousand_inputs_on_the_interpreter() {
     inputs(sweep(), 65536.0, |kind, n, seed| by_type!(seed, interpret_one(kind, n, seed)));
 }
 
-/// Checks inputs that repeat a drawn input so often that one block adds more elements than a word or a register can take
-/// between two carries.
+/// Checks inputs that repeat a drawn input until one block adds more elements than a word or a
+/// register can take before it is emptied.
 #[test]
 #[ignore = "a sweep: cargo x ci --sweeps"]
 fn five_hundred_inputs_beyond_the_bound_of_a_column() {
     fn long<T: Drawn + Bytes>(kind: usize, n: usize, seed: u64) {
         let few: Vec<T> = draw(kind, n.max(1), seed);
-        // The largest number of elements in a chunk, and an eighth more.
+        // The input has an eighth more elements than the longest chunk.
         let chunk =
             T::CUT.chunks(1 << 40, size_of::<T>() as u64, 1).1 as usize * 16 / size_of::<T>();
         let many: Vec<T> = few.into_iter().cycle().take(chunk + chunk / 8 + 259).collect();
@@ -125,11 +125,11 @@ fn sweep() -> u64 {
     std::env::var("EXACT_INPUTS").map_or(10_080, |count| count.parse().unwrap())
 }
 
-/// Checks that one input gives the host's bits and accumulator in the interpreter.
+/// Checks in the interpreter that one input has the host's result and accumulator.
 fn interpret_one<T: Drawn + Bytes>(kind: usize, n: usize, seed: u64) {
     let way = Way {
         resident: [528, 1, 3, 2][seed as usize % 4],
-        // Other schedules take longer, and find no more on long inputs.
+        // Other schedules take longer, and find nothing further on long inputs.
         schedule: if n < 2048 && seed.is_multiple_of(5) {
             Schedule::MinPc
         } else {
@@ -142,7 +142,7 @@ fn interpret_one<T: Drawn + Bytes>(kind: usize, n: usize, seed: u64) {
     compare(&draw::<T>(kind, n, seed), way, &input);
 }
 
-/// Tests the kernels in the interpreter, for awkward lengths, cuts, addresses and schedules.
+/// Tests the kernels in the interpreter, for awkward lengths, chunks, addresses and schedules.
 fn kernels<T: Drawn + Bytes>(lengths: &[usize]) {
     let ways = [
         Way { resident: 528, schedule: Schedule::Converged, shift: 0, epoch: 0 },
@@ -169,8 +169,8 @@ fn kernels<T: Drawn + Bytes>(lengths: &[usize]) {
 
 const AWKWARD: [usize; 8] = [0, 1, 2, 31, 33, 65, 257, 1025];
 
-/// If a chunk is too long, a block adds more of the largest elements than a word or a register can
-/// take.
+/// Checks chunks of the maximum length that have the largest elements of a row. If the maximum were
+/// too large, a word or a register would overflow.
 #[test]
 #[ignore = "a sweep: cargo x ci --sweeps"]
 fn kernels_beyond_the_bound_of_a_column() {
@@ -192,8 +192,8 @@ fn kernels_beyond_the_bound_of_a_column() {
     compare_once(&values, one, "f16: the largest, then the smallest");
 }
 
-/// A launch fails or is slower if its cut specifies a different number of threads than the kernel
-/// was compiled for.
+/// Checks the numbers of threads and of resident blocks. If a cut and its kernel disagree about
+/// these numbers, a launch fails or is slower.
 #[test]
 fn kernels_are_compiled_for_the_blocks_of_their_cuts() {
     fn check(kernel: Kernel, threads: u32, resident: u32) {

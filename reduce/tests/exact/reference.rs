@@ -1,5 +1,5 @@
-//! Computes exact sums with big integers, and checks the definition of correct rounding: no float
-//! is nearer.
+//! Computes exact sums with big integers, and checks that results are rounded correctly, that is,
+//! that no float is nearer.
 
 use std::cmp::Ordering;
 
@@ -57,7 +57,8 @@ impl Wide for f64 {
     }
 }
 
-/// Returns a value in units of 2^-2148; an infinity counts as the number after the largest one.
+/// Returns a value in units of 2^-2148. An infinity is treated as the number after the largest
+/// finite one.
 fn units<T: Wide>(value: T) -> BigInt {
     let wide: f64 = value.into();
     if wide.is_infinite() {
@@ -117,7 +118,7 @@ pub(crate) fn check_norm<T: Float>(slice: &[T], result: T::Output, input: &str) 
             continue; // The result is infinite.
         }
         let middle = units(result) + units(other);
-        // Between 0 and its lower neighbour, the midpoint is negative, so it is the root of no sum.
+        // Between 0 and its lower neighbour, the midpoint is negative, so no sum has this root.
         let square = if middle.sign() == Sign::Minus { continue } else { &middle * &middle };
         let side = square.cmp(&exact);
         let tie = side == Ordering::Equal && result.is_even();

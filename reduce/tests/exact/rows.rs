@@ -1,4 +1,4 @@
-//! Checks in the interpreter that sums of rows have the host's bits.
+//! Checks in the interpreter that exact sums of rows have the host's bits.
 
 use half::{bf16, f16};
 use samebits::{Accumulator, Rows, host, launch};
@@ -9,8 +9,8 @@ use crate::{
     inputs::{Drawn, KINDS, draw},
 };
 
-/// Compares the sums of rows with the host's. Each row is assigned to one of the blocks in turn,
-/// which adds it in chunks of `vectors` vectors.
+/// Compares the sums of rows with the host's. Rows are assigned to the blocks in turn. A block adds
+/// a row in chunks of `vectors` vectors.
 fn compare<T: Drawn + Bytes>(values: &[T], rows: Rows, (grid, vectors, shift): (u32, u32, u64)) {
     let (count, elements, pitch) = rows.numbers();
     let size = size_of::<T>() as u64;
@@ -64,7 +64,7 @@ fn rows<T: Drawn + Bytes>() {
         let rows = Rows::new(count, elements).pitch(elements + more);
         let mut values: Vec<T> = draw(kind, rows.span().unwrap() as usize, kind as u64);
         values.resize(rows.span().unwrap() as usize, T::near(1.0));
-        // Blocks add one row or several, and rows have one chunk or several.
+        // Blocks add one or more rows, and rows have one or more chunks.
         compare(&values, rows, [(528, 1 << 18, 0), (2, 64, 1)][kind / 2 % 2]);
     }
 }

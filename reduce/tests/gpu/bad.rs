@@ -1,4 +1,4 @@
-//! Invalid calls return errors, and do not hang.
+//! Tests that invalid calls return errors and do not hang.
 
 use std::{fs, path::Path, process::Command};
 
@@ -59,7 +59,8 @@ fn misaligned_and_too_long_slices() {
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
 }
 
-/// A kernel that reads invalid memory gives an error, although it never writes a result.
+/// Checks that a kernel that reads invalid memory causes an error, although it never writes a
+/// result.
 #[test]
 fn a_failed_launch_does_not_hang() {
     if !is_alone() {
@@ -99,7 +100,7 @@ fn a_full_device_is_an_error() {
     gpu.stream.synchronize().unwrap();
     let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
     match reducer.sum(&device) {
-        // There was still enough memory for the reducer's state and a kernel.
+        // There was still enough memory for the reducer's state and for a kernel.
         Ok(sum) => assert_eq!(sum.to_bits64(), on_the_host(&values, Operation::Sum)),
         Err(error) => eprintln!("on a full device: {error}"),
     }
@@ -109,8 +110,8 @@ fn a_full_device_is_an_error() {
     assert_eq!(sum.to_bits64(), on_the_host(&values, Operation::Sum));
 }
 
-/// The file `libcuda.so.1` is a library but not a driver, as in containers without the NVIDIA container
-/// toolkit.
+/// Checks a `libcuda.so.1` that is a library but not a driver, as in containers without the NVIDIA
+/// Container Toolkit.
 #[test]
 fn an_empty_driver_is_an_error() {
     if is_alone() {

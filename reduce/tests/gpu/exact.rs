@@ -1,4 +1,5 @@
-//! Exact sums have the same bits as on the host, in any order, at any address and in a graph.
+//! Tests that exact sums have the same bits as on the host, in any order, at any address and in a
+//! graph.
 
 use cudarc::driver::DeviceRepr;
 use half::{bf16, f16};
@@ -45,8 +46,8 @@ where
     }
 }
 
-/// Returns the bits with the highest bit of the exponent cleared, so that the value is finite,
-/// except in one of 2^20 cases.
+/// Returns the bits with the highest bit of the exponent cleared, so that the value is finite. In
+/// one of 2^20 cases, returns the bits unchanged.
 fn finite(bits: u64, width: u32) -> u64 {
     let bits = bits >> (64 - width);
     if bits % (1 << 20) == 7 { bits } else { bits & !(1 << (width - 2)) }
@@ -98,7 +99,7 @@ fn exact_sums_of_rows_and_norms_have_the_bits_of_the_host() {
     let span = (3 << 20) + 100;
     let values = slice::<f32>(span, Operation::Sum);
     let device = gpu.stream.clone_htod(&values).unwrap();
-    // The kernels use one block for each row, one launch for each row, or one launch for the only
+    // The rows need one block for each row, one launch for each row, or one launch for the only
     // row.
     for (count, elements, pitch) in [
         (1000, 100, 103),

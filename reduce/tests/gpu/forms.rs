@@ -1,5 +1,5 @@
-//! Tests that indices, extremes, dot products, columns, lists and ragged rows have the same bits on a
-//! device and the host, in calls that wait and in calls that do not, and in graphs.
+//! Tests that indices, extremes, dot products, columns, lists and ragged rows have the same bits on
+//! a device and the host, in calls that wait and in calls that do not, and in graphs.
 #![expect(unsafe_code, reason = "the raw interface takes addresses")]
 
 use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, ValidAsZeroBits};
@@ -175,7 +175,7 @@ fn lists_are_those_of_the_host() {
     let error = samebits::reduce_list::<f32>(&gpu.stream, Operation::Sum, &[]).unwrap_err();
     assert!(error.to_string().contains("no slices"), "{error}");
 
-    // Two hundred slices, reduced three times by a graph.
+    // A graph reduces two hundred slices three times.
     let many: Vec<&[f32]> = (0..200).map(|i| slices[i % 8]).collect();
     let places: Vec<(u64, u64)> = (0..200)
         .map(|i| (devices[i % 8].device_ptr(&gpu.stream).0, lengths[i % 8] as u64))

@@ -1,4 +1,4 @@
-//! Graphs: captured work owns its state and its kernels.
+//! Tests that captured work owns its state and that its kernels stay loaded.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
 /// Lengths for one block, a few chunks and many chunks.
 const SIZES: [usize; 6] = [1000, 10_000, 30_001, 120_000, 1_400_003, (1 << 24) + 13];
 
-/// Captures work on a stream, and returns it as a graph that can run.
+/// Captures work on a stream, and returns it as an executable graph.
 pub(crate) fn capture(stream: &Arc<CudaStream>, work: impl FnOnce()) -> CudaGraph {
     stream.synchronize().unwrap();
     stream.begin_capture(Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).unwrap();

@@ -1,6 +1,6 @@
-//! Tests on a GPU, if there is one. Results are bit-identical to those of `samebits::host`, even in
-//! first calls and in graphs, and invalid calls give errors. With `REDUCE_REQUIRE_GPU`, a missing
-//! GPU is an error.
+//! Tests on a GPU, if there is one. Results must be bit-identical to those of `samebits::host`,
+//! even in first calls and in graphs, and invalid calls must return errors. If `REDUCE_REQUIRE_GPU`
+//! is set, a missing GPU is an error.
 
 mod bad;
 #[path = "../drawn/mod.rs"]
@@ -61,7 +61,7 @@ fn gpu() -> Option<Gpu> {
     }
 }
 
-/// A slice that claims any address, length and stream.
+/// A slice that claims to have any address, length and stream.
 struct Claimed<'s> {
     address: u64,
     len: usize,
@@ -90,7 +90,7 @@ impl<T> DevicePtrMut<T> for Claimed<'_> {
     }
 }
 
-/// The name of a variable that is set in a process that runs one test alone, because the test
+/// The name of the environment variable that marks a process that runs a single test. Such a test
 /// permanently affects the device or the driver of its process.
 const ALONE: &str = "REDUCE_TEST_ALONE";
 

@@ -1,4 +1,5 @@
-//! Tests that reductions of rows, wide results and counts have the same bits on a device and the host.
+//! Tests that reductions of rows, wide results and counts have the same bits on a device and the
+//! host.
 
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use half::bf16;
@@ -10,7 +11,8 @@ use crate::{
     gpu,
 };
 
-/// Rows of every shape: short rows, and rows for a warp, for a block and of several chunks.
+/// The numbers and lengths of rows of every shape: short rows, rows for a warp, rows for a block,
+/// and rows of several chunks.
 const ROWS: [(u64, u64); 8] = [
     (1000, 3),
     (999, 33),

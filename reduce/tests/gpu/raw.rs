@@ -1,4 +1,4 @@
-//! The raw interface: reductions at addresses, on streams of any kind.
+//! Tests the raw interface, with reductions at addresses on streams of any kind.
 #![expect(unsafe_code, reason = "the raw interface relies on the caller's addresses")]
 
 use std::{ffi::c_void, ptr, thread};
@@ -16,7 +16,7 @@ use crate::{
     gpu, is_alone, start,
 };
 
-/// At least one length for every shape.
+/// Lengths for every shape.
 const SIZES: [usize; 6] = [0, 1000, 10_000, 30_001, 120_000, 1_400_003];
 
 fn of(stream: &CudaStream) -> raw::Stream {
@@ -85,8 +85,8 @@ fn a_destroyed_stream_is_not_mistaken_for_another() {
         // The stream is destroyed while work is in flight, and the next stream may have the same
         // handle.
         let handle = stream::create(stream::StreamKind::NonBlocking).unwrap();
-        // SAFETY: the stream is live until its work is queued, there are `n` elements at `input`, and there
-        // is room for a result at `out`.
+        // SAFETY: the stream is live until its work is queued, there are `n` elements at `input`,
+        // and there is room for a result at `out`.
         unsafe {
             let one = raw::Stream::of(handle.cast()).unwrap();
             let (n, out) = (values.len() as u64, out + 4 * time);
@@ -224,8 +224,8 @@ fn bad_addresses_and_streams_are_errors() {
     .unwrap();
 }
 
-/// The use of a destroyed context is an error, even if another context was created at the same
-/// address.
+/// Checks that the use of a destroyed context is an error, even if another context was created at
+/// the same address.
 #[test]
 fn a_dead_context_is_an_error() {
     if !is_alone() {

@@ -1,5 +1,5 @@
-//! Results are bit-identical to those of `samebits::host` for every type, operation and shape, and for
-//! lengths beyond 32 bits.
+//! Tests that results are bit-identical to those of `samebits::host` for every type, operation and
+//! shape, and for lengths of more than 32 bits.
 
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use half::{bf16, f16};
@@ -67,8 +67,8 @@ types! {
     i8s i8; u8s u8; i16s i16; u16s u16; bools bool;
 }
 
-/// On the device, arithmetic may or may not keep a NaN's payload, but the result must always be the
-/// same NaN.
+/// Checks that every NaN result has the same bits, although arithmetic on the device may or may not
+/// keep a NaN's payload.
 #[test]
 fn every_nan_is_the_same() {
     let Some(gpu) = gpu() else { return };
@@ -93,7 +93,8 @@ fn every_nan_is_the_same() {
     }
 }
 
-/// The same sum is computed thousands of times, while blocks may run in a different order each time.
+/// Checks that thousands of computations of the same sum have the same bits, although blocks may
+/// run in a different order each time.
 #[test]
 fn repeated_sums_are_the_same() {
     let Some(gpu) = gpu() else { return };

@@ -1,5 +1,5 @@
-//! Sums of rows are bit-identical to those on the host, even in first calls and in graphs, and
-//! invalid calls give errors.
+//! Tests that sums of rows are bit-identical to those on the host, even in first calls and in
+//! graphs, and that invalid calls return errors.
 
 use cudarc::driver::sys::{CUgraphInstantiate_flags as Flags, CUstreamCaptureMode as Mode};
 use half::{bf16, f16};

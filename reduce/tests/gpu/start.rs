@@ -1,4 +1,5 @@
-//! The first calls of a program, the reducers that threads keep, and several threads and contexts.
+//! Tests the first calls of a program, the reducers that threads keep, and several threads and
+//! contexts.
 
 use std::{sync::Arc, thread};
 
@@ -12,8 +13,8 @@ use crate::{
 
 const N: usize = 1_400_003;
 
-/// A reducer's state is zeroed on its own stream. On the default stream, which is busy here, the
-/// state would be zeroed only after it has been used.
+/// Checks that a reducer's state is zeroed on the reducer's own stream. On the default stream,
+/// which is busy here, it would be zeroed only after its first use.
 #[test]
 fn a_busy_default_stream_delays_nothing() {
     let Some(gpu) = gpu() else { return };
@@ -76,7 +77,8 @@ fn threads_have_their_own_reducers() {
     let reducer = Reducer::<f32>::new(&gpu.stream).unwrap();
     assert_eq!(reducer.sum(&device).unwrap().to_bits64(), expected);
     thread::scope(|scope| {
-        // One reducer is moved to a thread that has no context yet; the others are created by their threads.
+        // One reducer is moved to a thread that has no context yet; the others are created by their
+        // threads.
         let (device, stream) = (&device, &gpu.stream);
         scope.spawn(move || {
             for _ in 0..500 {
@@ -93,7 +95,7 @@ fn threads_have_their_own_reducers() {
     });
 }
 
-/// One thread alternates between two contexts, of two devices or of the same device.
+/// Checks that one thread can alternate between two contexts, of two devices or of the same device.
 #[test]
 fn contexts_take_turns() {
     let Some(gpu) = gpu() else { return };
@@ -114,7 +116,8 @@ fn contexts_take_turns() {
     }
 }
 
-/// Contexts are dropped while only the kernels that were compiled in them still use them.
+/// Checks that contexts can be dropped when only the kernels that were compiled in them still refer
+/// to them.
 #[test]
 fn a_context_comes_and_goes() {
     let Some(gpu) = gpu() else { return };

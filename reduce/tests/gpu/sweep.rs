@@ -1,5 +1,5 @@
 //! Tests that thousands of exact sums of up to 2^26 elements have the same bits as on the host,
-//! also in a different order, and as accumulators on one or two GPUs.
+//! even if the elements are shuffled or are added in accumulators on one or two GPUs.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::{
     reference::{Wide, check_sum},
 };
 
-/// The number of elements that are drawn; longer inputs repeat them. The number is prime.
+/// The number of elements that are drawn, which is prime. Longer inputs repeat these elements.
 const DRAWN: usize = 1_000_003;
 
-/// The largest length.
+/// The maximum number of elements of an input.
 const LONGEST: f64 = (1 << 26) as f64;
 
 /// Adds inputs of one kind, and returns their number, and the number of those that are shuffled.

@@ -1,4 +1,4 @@
-//! An interpreted device, with all checks, for the launches of the forms that have several results.
+//! An interpreted device, with all checks, for the launches of forms other than slices and rows.
 
 #[path = "../bytes/mod.rs"]
 mod bytes;
@@ -7,7 +7,7 @@ pub(crate) use bytes::Bytes;
 use samebits::Kernel;
 use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 
-/// A device with allocations that end where their data does, so that reads beyond the end are found.
+/// A device whose allocations end where their data ends, so that reads past the end are found.
 pub(crate) struct Machine {
     gpu: Gpu,
     /// The major compute capability, which selects the PTX.
@@ -21,7 +21,8 @@ impl Machine {
         Machine { gpu: Gpu::with(config), major }
     }
 
-    /// Returns the address of elements that begin `shift` elements after a vector.
+    /// Copies elements to the device, and returns their address, which is `shift` elements after an
+    /// aligned one.
     pub(crate) fn elements<T: Bytes + Copy>(&mut self, values: &[T], shift: usize) -> u64 {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.bytes()).collect();
         let before = (shift * size_of::<T>()) as u64;
@@ -30,14 +31,14 @@ impl Machine {
         at
     }
 
-    /// Returns the address of `bytes` bytes, each of which is `fill`.
+    /// Allocates `bytes` bytes, sets each of them to `fill`, and returns their address.
     pub(crate) fn room(&mut self, bytes: u64, fill: u8) -> u64 {
         let at = self.gpu.alloc(bytes).unwrap();
         self.gpu.fill(at, fill, bytes).unwrap();
         at
     }
 
-    /// Returns words of `size` bytes, zero-extended.
+    /// Returns `count` words of `size` bytes, zero-extended.
     pub(crate) fn words(&mut self, at: u64, count: usize, size: usize) -> Vec<u64> {
         let mut bytes = vec![0; count * size];
         self.gpu.read(at, &mut bytes).unwrap();
@@ -70,7 +71,7 @@ impl Machine {
         assert!(findings.is_empty(), "{name}: {}", findings[0]);
     }
 
-    /// Panics if memory that a launch must leave as it was is not zero.
+    /// Panics unless all bytes at an address are zero, as a launch must leave its state.
     #[allow(dead_code, reason = "means and variances have no state")]
     pub(crate) fn is_zero(&mut self, at: u64, bytes: u64) {
         assert!(

@@ -7,7 +7,7 @@ pub(crate) use bytes::Bytes;
 use samebits::{Element, Family, Itself, Operation, Read, shape};
 use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 
-/// The conditions that the program does not control.
+/// The conditions of a launch that the program does not control.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     /// The major compute capability, 7 or 9, which selects one of the two PTX modules.
@@ -47,7 +47,7 @@ pub(crate) fn play_read<T: Element + Read<W>, W>(
     config.schedule = way.schedule;
     let mut gpu = Gpu::with(config);
 
-    // The allocation ends where the slice does, so that reads beyond its end are found.
+    // The allocation ends where the slice ends, so that reads past the end are found.
     let memory = gpu.alloc(bytes.len() as u64 + way.shift * size).unwrap();
     gpu.write(memory + way.shift * size, bytes).unwrap();
     let output = gpu.alloc(16).unwrap();

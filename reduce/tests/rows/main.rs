@@ -1,5 +1,5 @@
-//! Sums rows on the interpreter. For any shape, address and schedule, each sum is bit-identical to
-//! `samebits::host::sum` of that row, and there are no findings.
+//! Sums rows on the interpreter. For any shape, address and schedule, each sum must be
+//! bit-identical to `samebits::host::sum` of that row, and there must be no findings.
 
 #[path = "../drawn/mod.rs"]
 mod drawn;
@@ -38,7 +38,7 @@ fn holds<T: Drawn + Bytes + Copy>(rows: Rows, shape: Shape, way: Way) {
     }
 }
 
-/// Checks aligned rows, and rows that are unaligned because of the pitch or of the start of the slice.
+/// Checks aligned rows, and rows that are unaligned because of the pitch or the start of the slice.
 fn placed<T: Drawn + Bytes + Copy>(
     count: u64,
     elements: u64,
@@ -69,8 +69,8 @@ fn picked<T>(rows: Rows) -> Shape {
     pick(rows, size_of::<T>() as u64).unwrap()
 }
 
-/// Lengths of short rows in bytes: below and above the size of a vector, of a warp's vectors and of
-/// each shape.
+/// The lengths of short rows in bytes, around the size of a vector, the size of a warp's vectors,
+/// and the limits of each shape.
 const LANES: [u64; 17] =
     [2, 4, 12, 8, 16, 24, 40, 64, 72, 136, 256, 264, 504, 512, 1000, 1032, 2048];
 const BLOCKS: [u64; 6] = [2056, 4096, 5000, 16_384, 16_392, 48_000];
@@ -197,8 +197,7 @@ fn chunks_of_long_rows() {
             holds::<f32>(Rows::new(2, elements), Shape::Chunks { slice, each }, way);
         }
     }
-    // 8 chunks of 392 vectors would be 3136 vectors. With 3081 vectors, the last chunk has 337
-    // vectors; with 7 · 392 + 1 vectors, it has only one vector.
+    // The last of the 8 chunks has only one vector.
     for words in [7 * 392 + 1, 7 * 440 + 1] {
         let elements = 4 * words - 3;
         let slice = shape::Shape::Spread { chunks: 8, vectors: (words / 7) as u32 };
@@ -208,7 +207,7 @@ fn chunks_of_long_rows() {
     }
 }
 
-/// The sum of a row does not depend on the number of rows.
+/// Checks that the sum of a row does not depend on the number of rows.
 #[test]
 fn a_row_alone_has_the_same_bits() {
     let values = slice::<f32>(3 * 1000, Operation::Sum);

@@ -10,13 +10,14 @@ use samebits::{
 };
 use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 
-/// The conditions that the program does not control.
+/// The conditions of a launch that the program does not control.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     pub(crate) operation: Operation,
     /// The maximum number of blocks that are resident on the device.
     pub(crate) resident: u32,
-    /// A limit on the grid: if it is smaller than the plan's, each block adds more rows.
+    /// The maximum size of the grid. If it is smaller than the plan's grid, each block adds more
+    /// rows.
     pub(crate) most: u32,
     pub(crate) schedule: Schedule,
     /// The slice's offset from a vector, in elements.
@@ -76,7 +77,7 @@ fn play_on<T: Element + Bytes>(
     config.schedule = way.schedule;
     let mut gpu = Gpu::with(config);
 
-    // The allocation ends where the slice does, so that reads beyond its end are found.
+    // The allocation ends where the slice ends, so that reads past the end are found.
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.bytes()).collect();
     let memory = gpu.alloc(bytes.len() as u64 + way.shift * size).unwrap();
     gpu.write(memory + way.shift * size, &bytes).unwrap();

@@ -1,5 +1,5 @@
-//! Sums of candle tensors, over all elements or over the last axis, with the same bits on every
-//! device, in every batch and on the CPU.
+//! Sums of candle tensors, over all elements or over the last axis. The sums have the same bits on
+//! every device, in every batch and on the CPU.
 //!
 //! Copy this file into your program. The storage of a candle tensor is a cudarc slice, which
 //! samebits accepts directly.
@@ -15,7 +15,8 @@ pub fn sum_all(x: &Tensor) -> Result<Tensor> {
     x.apply_op1(Sum { rows: false })
 }
 
-/// Returns the sums over the last axis. Each row's sum is bit-identical to the sum of that row alone.
+/// Returns the sums over the last axis. Each row's sum is bit-identical to the sum of that row
+/// alone.
 pub fn sum_last(x: &Tensor) -> Result<Tensor> {
     x.apply_op1(Sum { rows: true })
 }
@@ -81,7 +82,7 @@ impl CustomOp1 for Sum {
             let (device, (count, elements, _)) = (&of.device, rows.numbers());
             let mut sums = match elements {
                 0 => device.alloc_zeros::<T::Output>(count as usize)?,
-                // SAFETY: the launch below writes each of the sums.
+                // SAFETY: the launch below writes every sum.
                 _ => unsafe { device.alloc::<T::Output>(count as usize) }?,
             };
             if count * elements > 0 {

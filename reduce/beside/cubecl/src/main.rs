@@ -15,16 +15,16 @@ use cubecl::{
 use cubek_reduce::shared_sum;
 use samebits::{Reducer, host};
 
-/// The numbers of cubes: one, the largest number that burn's tuner tries, and one and four for each
-/// multiprocessor of an H200.
+/// The numbers of cubes: 1, the largest number that burn's tuner tries, and one and four cubes for
+/// each multiprocessor of an H200.
 const CUBES: [u32; 4] = [1, 64, 132, 528];
 const POWERS: [u32; 6] = [10, 14, 18, 22, 26, 28];
 const ROUNDS: usize = 100;
 
 type Client = ComputeClient<CudaRuntime>;
 
-/// Computes the sum of `n` floats with `cubes` cubes; the cubes add to an output that this function
-/// first sets to zero.
+/// Computes the sum of `n` floats with `cubes` cubes. The cubes add to an output, which this
+/// function first sets to zero.
 fn cubek(client: &Client, input: &cubecl::server::Handle, n: usize, cubes: u32) -> f32 {
     let output = client.create_from_slice(&0f32.to_le_bytes());
     // SAFETY: `input` has `n` floats, and `output` has one.

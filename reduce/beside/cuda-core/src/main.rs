@@ -1,5 +1,5 @@
-//! Sums buffers of NVIDIA's cuda-core: an adapter of ten lines, and a program that compares the
-//! bits of a sum with those on the host.
+//! An adapter of ten lines that sums buffers of NVIDIA's cuda-core, and a program that compares the
+//! bits of such a sum with those on the host.
 
 use cuda_core::{Context, DeviceBuffer, DeviceCopy, Stream};
 use samebits::{Element, Operation, host, raw};
@@ -7,8 +7,8 @@ use samebits::{Element, Operation, host, raw};
 /// Returns the sum of a buffer, computed in the order of a stream in the buffer's context. Waits
 /// for the result.
 fn sum<T: Element + DeviceCopy>(stream: &Stream, buffer: &DeviceBuffer<T>) -> samebits::Result<T::Output> {
-    // SAFETY: the buffer has `len` elements, and the buffer and the stream outlive the call, which waits
-    // for the result.
+    // SAFETY: the buffer has `len` elements, and the buffer and the stream outlive the call, which
+    // waits for the result.
     unsafe {
         let context = buffer.context().cu_ctx();
         let stream = raw::Stream::new(context.cast(), stream.cu_stream().cast())?;

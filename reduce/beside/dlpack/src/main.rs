@@ -1,5 +1,5 @@
-//! Sums DLPack tensors on any device, in the way that a Rust extension sums an array from any
-//! framework.
+//! Sums DLPack tensors on any device. A Rust extension can sum the arrays of any framework in this
+//! way.
 
 use std::ffi::c_void;
 
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
     let tensor: dynamic::Initialized<DLManagedTensorVersioned> = Box::new(ndarray::Array1::from(values)).try_into()?;
     // SAFETY: the tensor owns the vector, whose elements it describes.
     let tensor: versioned::Dlpack = unsafe { tensor.finish() };
-    // SAFETY: the tensor is live and on the host, where no stream is needed.
+    // SAFETY: the tensor is live and on the host, so no stream is needed.
     let lent = unsafe { sum(&tensor.validate()?, std::ptr::null_mut()) }?;
     println!("the sum of the borrowed tensor is {lent}");
     if lent.to_bits() != expected.to_bits() {
