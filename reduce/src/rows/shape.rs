@@ -174,8 +174,7 @@ mod tests {
             |lanes, at_once, threads| Shape::Lanes { lanes, at_once, threads, persistent: false };
         assert_eq!([3, 4].map(|elements| of(33, elements)), [Shape::Short, lanes(1, 1, 64)]);
         // For rows of 8 vectors, two rows are added at a time if there are at least 2048 warps, and
-        // four if there are at least 4096. Blocks are larger for 2048 warps or more, but fewer than
-        // 2^15.
+        // four if there are at least 4096. From 2048 warps to 2^15 - 1 warps, the blocks are larger.
         for (count, at_once, threads) in [
             ((1 << 13) - 4, 1, 64),
             (1 << 13, 2, 256),
