@@ -276,7 +276,10 @@ impl Team<'_> {
         }
         let extend = matches!(alu.f, F::Cvt { .. }) && alu.ty.is_signed();
         each(active, |lane| {
-            let mut value = eval(alu, src.map(|s| self.lane(w, lane, s)));
+            // `map` on arrays is a call for each lane.
+            let [a, b, c, d] = *src;
+            let of = |src| self.lane(w, lane, src);
+            let mut value = eval(alu, [of(a), of(b), of(c), of(d)]);
             if extend {
                 value = crate::alu::sext(value, alu.ty.bits()) as u64;
             }
