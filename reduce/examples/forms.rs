@@ -115,7 +115,7 @@ fn compared<T>(n: u64) -> bool {
 
 fn selections<T: Drawn>(cases: &mut Cases<'_>, lengths: &[u64]) -> Result<(), Box<dyn Error>> {
     for (n, rows) in lengths.iter().flat_map(|n| [(*n, 1), (*n, 33)]) {
-        if rows > 1 && n > 100_000 {
+        if rows > 1 && (n > 100_000 || n.is_power_of_two()) {
             continue;
         }
         let layout = Rows::new(rows, n);
@@ -318,8 +318,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&folder)?;
     let mut cases = Cases { folder: Path::new(&folder), text: String::new() };
     let some = [33, 1_025, 20_003, 1_048_589];
-    let large = [1 << 24, 1 << 28];
-    let all: Vec<u64> = some.into_iter().chain(large).collect();
+    let powers = (10..=28).step_by(2).map(|power| 1 << power);
+    // Twenty lengths that are spread evenly between 2^10 and 2^28 on a logarithmic scale, in steps of the golden ratio.
+    let drawn = (1..=20u64).map(|k| {
+        let place = (k as f64 * 0.618_033_988_75).fract();
+        (10.0 + 18.0 * place).exp2() as u64
+    });
+    let all: Vec<u64> = some.into_iter().chain(powers).chain(drawn).collect();
     selections::<f32>(&mut cases, &all)?;
     selections::<bf16>(&mut cases, &all)?;
     selections::<i8>(&mut cases, &all)?;

@@ -1,14 +1,15 @@
-"""Times other sums of floats beside `ladder exact`: torch's, in floats and in doubles, and Python's math.fsum.
+"""Times other sums of floats beside `ladder exact`: torch's, in floats and in doubles, CUB's, and Python's math.fsum.
 
-    python3 peers/exact_beside.py --out results/exact/RUN
+    python3 peers/exact_beside.py --out results/exact/RUN [--peers libpeers.so]
 
-The program writes every sample to beside.csv: way, elements, round and nanoseconds. The times of torch are those of
-the GPU: a stream is held back until a sample is queued, and inputs rotate through a pool larger than L2. math.fsum
-runs on one core and reads a list, because it adds Python's numbers.
+The program writes every sample to beside.csv: way, elements, round and nanoseconds. The times of torch and CUB are
+those of the GPU: a stream is held back until a sample is queued, and inputs rotate through a pool larger than L2.
+The library is compiled from cub.cu. math.fsum runs on one core and reads a list, because it adds Python's numbers.
 """
 
 import argparse
 import csv
+import ctypes
 import math
 import os
 import time
@@ -16,9 +17,38 @@ import time
 SIZES = [1 << 10, 1 << 20, 1 << 24, 1 << 28]
 
 
+def cub(path, torch):
+    """Returns CUB's sums: the default, which repeats its bits on one GPU, and the one with the same bits on all GPUs."""
+    lib = ctypes.CDLL(path)
+    lib.peers_version.restype = ctypes.c_char_p
+    name = f"CUB of {lib.peers_version().decode()}".replace(",", "")
+    scratch = torch.empty(1 << 24, dtype=torch.uint8, device="cuda")
+    out = torch.empty(1, dtype=torch.float64, device="cuda")
+
+    def call(peer, x):
+        room = ctypes.c_size_t(scratch.numel())
+        code = lib.peers_reduce(
+            peer,
+            0,
+            0,
+            ctypes.c_void_p(x.data_ptr()),
+            ctypes.c_uint64(x.numel()),
+            ctypes.c_void_p(out.data_ptr()),
+            None,
+            ctypes.c_void_p(scratch.data_ptr()),
+            ctypes.byref(room),
+            ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),
+        )
+        if code:
+            raise RuntimeError(f"CUB returned error {code}")
+
+    return {name: lambda x: call(0, x), f"{name} gpu_to_gpu": lambda x: call(2, x)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", required=True)
+    parser.add_argument("--peers", help="libpeers.so, which `cargo x peers` compiles")
     parser.add_argument("--rounds", type=int, default=40)
     args = parser.parse_args()
     import torch
@@ -29,6 +59,8 @@ def main():
         "torch.sum": lambda x: torch.sum(x),
         "torch.sum, dtype=float64": lambda x: torch.sum(x, dtype=torch.float64),
     }
+    if args.peers:
+        ways |= cub(args.peers, torch)
     samples, used = [], 0
     for n in SIZES:
         for call in ways.values():

@@ -1,6 +1,6 @@
 """Times samebits, torch, CuPy and JAX: sums of 2^10 to 2^30 floats, sums of rows, and the cost of a call.
 
-    python sums.py --out FOLDER [--rounds 40]
+    python sums.py --out FOLDER [--rounds 40] [--only-calls]
 
 Writes sums.csv.gz, with a line for each sample. Samples are paired: every function is called once in each round.
 JAX computes on its own streams, on which no event can be recorded, so only its wall time is measured.
@@ -87,6 +87,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", required=True)
     parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--only-calls", action="store_true", help="measure only the cost of a call")
     arguments = parser.parse_args()
     os.makedirs(arguments.out, exist_ok=True)
     absent = set()
@@ -96,7 +97,7 @@ def main():
         with gzip.open(os.path.join(arguments.out, "sums.csv.gz"), "wt") as file:
             file.write("way,clock,rows,elements,round,ns\n")
             file.writelines(line + "\n" for line in calls(absent))
-            for rows, elements in [(1, 1 << power) for power in POWERS] + ROWS:
+            for rows, elements in [] if arguments.only_calls else [(1, 1 << power) for power in POWERS] + ROWS:
                 for clock, column in zip(clocks, (1, 2)):
                     runs = {way[0]: way[column] for way in ways(rows, elements, absent) if way[column]}
                     for name, number, ns in rounds(clock, runs, arguments.rounds):
