@@ -90,7 +90,9 @@ impl<T: Datum + ExactElement> ExactPlan<'_, T> {
             // SAFETY: the slice has `n` elements on the stream's device, the words have room for
             // the digits, and both live until the wait for the stream below.
             unsafe {
-                let stream = raw::Stream::of(seat.stream.cu_stream().cast())?;
+                // The handle of a default stream does not tell its context.
+                let context = seat.stream.context().cu_ctx();
+                let stream = raw::Stream::new(context.cast(), seat.stream.cu_stream().cast())?;
                 raw::exact_words_into::<T>(stream, input, n, output)?;
             }
         }

@@ -131,7 +131,7 @@ class Case:
             if more.endswith(".items"):
                 # Six words for each item; the first is an address.
                 words = words.reshape(-1, 6)
-                words[:, 0] += np.uint64(self.pools[0].data_ptr())
+                words[:, 0] += np.uint64(self.pools[0][0].data_ptr())
             self.kept["items"] = torch.from_numpy(words.view(np.int64)).cuda()
             return np.uint64(self.kept["items"].data_ptr())
         if word in ("room", "zero"):
@@ -145,7 +145,7 @@ class Case:
                 self.outs.append(torch.full((int(word[3:]),), 0xFF, dtype=torch.uint8, device="cuda"))
             return np.uint64(self.outs[-1 if word[3:] else 0].data_ptr())
         if word.startswith("in"):
-            return np.uint64(self.pools[int(word[2:])].data_ptr())
+            return np.uint64(self.pools[int(word[2:])][0].data_ptr())
         raise ValueError(f"{self.name} has an argument {word!r}, which is not known")
 
     def next(self):
@@ -178,7 +178,7 @@ class Case:
         words = self.kept["items"].cpu().numpy()
         seen = {}
         for at, n, index in words[:, :3].tolist():
-            begin = (at - self.pools[0].data_ptr()) // x.element_size()
+            begin = (at - self.pools[0][0].data_ptr()) // x.element_size()
             seen.setdefault(index, x[begin : begin + n])
         return [seen[index] for index in sorted(seen)]
 

@@ -141,6 +141,12 @@ impl Stream {
         Ok(Bound { before: Some(before) })
     }
 
+    /// Makes the context current for a default stream, because the handle of a default stream belongs
+    /// to every context.
+    fn bind_default(self) -> Result<Option<Bound>> {
+        self.is_default().then(|| self.bind()).transpose()
+    }
+
     /// Makes the context current, like [`bind`](Stream::bind), but only if it still has this id. A
     /// destroyed context must not be made current, and a new context may have the same address as a
     /// destroyed one.
@@ -180,6 +186,7 @@ impl Stream {
     /// The driver does not know the stream.
     pub fn is_capturing(self) -> Result<bool> {
         let mut status = Status::CU_STREAM_CAPTURE_STATUS_NONE;
+        let _bound = self.bind_default()?;
         // SAFETY: the stream is live, and the pointer is valid for the result.
         match unsafe { sys::cuStreamIsCapturing(self.handle, &mut status) }.result() {
             Ok(()) => Ok(status != Status::CU_STREAM_CAPTURE_STATUS_NONE),
@@ -190,6 +197,7 @@ impl Stream {
 
     /// Returns whether all queued work is done.
     pub(crate) fn is_idle(self) -> Result<bool> {
+        let _bound = self.bind_default()?;
         // SAFETY: the stream is live.
         match unsafe { sys::cuStreamQuery(self.handle) }.result() {
             Ok(()) => Ok(true),

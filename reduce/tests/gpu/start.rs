@@ -116,6 +116,22 @@ fn contexts_take_turns() {
     }
 }
 
+/// Checks that the default stream of a context is not mistaken for that of the current context.
+#[test]
+fn a_default_stream_is_that_of_its_context() {
+    let Some(gpu) = gpu() else { return };
+    let other = second(&gpu.context);
+    let stream = gpu.context.default_stream();
+    // The sum takes longer than the polls before the first query of the stream.
+    let device = stream.alloc_zeros::<f32>(1 << 28).unwrap();
+    stream.synchronize().unwrap();
+    let reducer = Reducer::<f32>::new(&stream).unwrap();
+    for _ in 0..10 {
+        other.bind_to_thread().unwrap();
+        assert_eq!(reducer.sum(&device).unwrap(), 0.0);
+    }
+}
+
 /// Checks that contexts can be dropped when only the kernels that were compiled in them still refer
 /// to them.
 #[test]
