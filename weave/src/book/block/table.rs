@@ -307,6 +307,11 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             Some(value) if value == predicted => EQUAL,
             _ => "",
         };
+        // After its semicolon, a meaning explains why the counts may differ.
+        let meaning = match verdict {
+            EQUAL => line.meaning.split(';').next().unwrap_or_default(),
+            _ => line.meaning,
+        };
         let compilers = match compilers::agree(sources, step, line.count)? {
             true => "",
             false => "; differs between compilers",
@@ -321,7 +326,7 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             },
             group(predicted as u64),
             hardware.map_or("not counted".into(), |value| group(value.max(0.0) as u64)),
-            format!("{verdict} {}{compilers}", line.meaning),
+            format!("{verdict} {meaning}{compilers}"),
         ]);
     }
     let run = sources.run(None)?;
