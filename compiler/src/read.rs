@@ -1,13 +1,18 @@
 //! Reads a source or PTX file that the user provides.
 
 use std::{
-    fs::{self, File},
+    fs::{self, OpenOptions},
     io::{self, Read as _},
     path::Path,
 };
 
 /// The maximum size of a source or of PTX, in bytes.
 const MOST: u64 = 64 << 20;
+
+/// `O_NONBLOCK`: a read of a file such as `/proc/kmsg`, which the system calls regular, fails instead
+/// of waiting for more text.
+#[cfg(target_os = "linux")]
+const NONBLOCK: i32 = 0o4000;
 
 /// Reads a text file, without the byte order mark that some editors write.
 ///
@@ -25,7 +30,10 @@ pub fn read(path: &Path) -> io::Result<String> {
         return refused("it is not a regular file: copy its contents to a regular file");
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
+    let mut options = OpenOptions::new();
+    #[cfg(target_os = "linux")]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NONBLOCK);
+    options.read(true).open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST {
         return refused("it is larger than 64 MiB: name a file that contains source or PTX");
     }
@@ -53,7 +61,7 @@ mod tests {
         assert!(read_back(b"\xff\xfe/\0/\0").unwrap_err().contains("is not UTF-8"));
         assert!(read(&folder).unwrap_err().to_string().contains("is a folder"));
         let large = folder.join("large.cu");
-        File::create(&large).unwrap().set_len(MOST + 1).unwrap();
+        fs::File::create(&large).unwrap().set_len(MOST + 1).unwrap();
         assert!(read(&large).unwrap_err().to_string().contains("larger than 64 MiB"));
         #[cfg(unix)]
         for device in ["/dev/zero", "/dev/full"] {
@@ -61,6 +69,13 @@ mod tests {
             assert!(error.contains("is not a regular file"), "{device}: {error}");
         }
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// The system calls this file regular, but a read waits for a message of the kernel.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_without_an_end_is_not_waited_for() {
+        assert!(read(Path::new("/proc/kmsg")).is_err());
     }
 
     /// Opening a pipe to which nothing writes would block.

@@ -342,32 +342,42 @@ mod tests {
     #[test]
     fn a_finish_over_many_chunks_joins_them_in_order() {
         for parts in [3, 65, 97, 128, 129, 513, 1100, 4097, 9001, 16_384] {
-            for world in [1, 2, 3, 64] {
-                finished::<f32>(parts, world);
+            // Many chunks are slow to interpret.
+            let worlds: &[u32] = if parts < 4097 { &[1, 2, 3, 64] } else { &[3] };
+            for world in worlds {
+                finished::<f32>(parts, *world);
             }
             finished::<f64>(parts, 5);
             finished::<half::f16>(parts, 2);
         }
     }
 
+    fn exchanged<T: Datum>(parts: u32, world: u32) {
+        let layout = Layout::of_parts::<T>(parts, world);
+        let elements = Data::of::<T>(0..layout.n);
+        let of = |rank| {
+            let own = layout.elements(rank);
+            &elements[own.start as usize..own.end as usize]
+        };
+        let shards: Vec<&[T]> = (0..world).map(of).collect();
+        let own: Vec<_> = (0..world).map(|rank| layout.of(rank)).collect();
+        let told = exchange(&shards, layout.shape, &own, Operation::Sum, 3, 1000).unwrap();
+        let sums = stages::partials(&elements, layout.shape, Operation::Sum);
+        let right = stages::finish::<T>(&sums, Operation::Sum);
+        let right = reduce::Accumulator::to_bits64(right);
+        assert_eq!(told, Ok(right), "{parts} chunks of {}, {world} GPUs", T::NAME);
+    }
+
     #[test]
     fn messages_of_many_chunks_are_joined_in_order() {
-        fn exchanged<T: Datum>(parts: u32, world: u32) {
-            let layout = Layout::of_parts::<T>(parts, world);
-            let elements = Data::of::<T>(0..layout.n);
-            let of = |rank| {
-                let own = layout.elements(rank);
-                &elements[own.start as usize..own.end as usize]
-            };
-            let shards: Vec<&[T]> = (0..world).map(of).collect();
-            let own: Vec<_> = (0..world).map(|rank| layout.of(rank)).collect();
-            let told = exchange(&shards, layout.shape, &own, Operation::Sum, 3, 1000).unwrap();
-            let sums = stages::partials(&elements, layout.shape, Operation::Sum);
-            let right = stages::finish::<T>(&sums, Operation::Sum);
-            let right = reduce::Accumulator::to_bits64(right);
-            assert_eq!(told, Ok(right), "{parts} chunks of {}, {world} GPUs", T::NAME);
-        }
         exchanged::<f32>(97, 2);
+        exchanged::<f32>(1100, 3);
+        exchanged::<f64>(1100, 2);
+    }
+
+    #[test]
+    #[ignore = "a sweep: cargo x ci --sweeps"]
+    fn messages_of_the_most_chunks_are_joined_in_order() {
         exchanged::<f32>(5003, 2);
         exchanged::<f32>(16_384, 3);
         exchanged::<f64>(9001, 3);

@@ -39,14 +39,15 @@ fn holds<T: Datum>(operation: Operation, n: usize, worlds: &[u32]) {
 }
 
 fn check<T: Datum>() {
-    for operation in OPERATIONS {
-        for bytes in BYTES {
+    for (turn, operation) in OPERATIONS.into_iter().enumerate() {
+        // All operations divide the chunks in the same way, so only the sum has all lengths and
+        // numbers of ranks.
+        let all = operation == Operation::Sum;
+        for bytes in BYTES.into_iter().skip(turn / 2).step_by(if all { 1 } else { 2 }) {
             let n = bytes / size_of::<T>() + usize::from(bytes > 0);
             let elements = Data::of::<T>(0..n as u64);
             let one = played::one(&elements, operation).unwrap();
             assert_eq!(one, on_the_host(&elements, operation), "{operation:?} of {n} {}", T::NAME);
-            // All operations divide the chunks in the same way.
-            let all = operation == Operation::Sum;
             holds::<T>(operation, n, if all { &[1, 2, 3, 5, 8, 64] } else { &[3, 64] });
         }
     }

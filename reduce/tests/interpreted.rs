@@ -73,8 +73,9 @@ fn check<T: Drawn + Bytes>() {
             holds::<T>(n, operation, some);
         }
         // The interpretation of a long slice is slow, so each length has only one setup, which
-        // differs between operations.
-        for (n, i) in borders.clone().zip(turn..) {
+        // differs between operations, and only the sum has all lengths. The sweeps have them all.
+        let step = if operation == Operation::Sum { 1 } else { 3 };
+        for (n, i) in borders.clone().zip(turn..).skip(turn % step).step_by(step) {
             holds::<T>(n, operation, &[ways()[i % 6]]);
         }
     }

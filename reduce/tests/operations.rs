@@ -147,7 +147,10 @@ fn wide_values_have_the_bits_of_the_host() {
 fn truths<T: Drawn + Bytes>(zeros: [T; 2], other: T) {
     for (turn, size) in SHAPES.into_iter().enumerate() {
         let n = (size / size_of::<T>()).max(1);
-        for (kind, every) in [1, 2, n, usize::MAX].into_iter().enumerate() {
+        // The interpretation of a long slice is slow, so it has only half of the patterns.
+        let step = 1 + turn / 2;
+        let kinds = [1, 2, n, usize::MAX].into_iter().enumerate();
+        for (kind, every) in kinds.skip(turn % 2 * (step - 1)).step_by(step) {
             let zero = |i: usize| (i + 1).is_multiple_of(every);
             let values: Vec<T> =
                 (0..n).map(|i| if zero(i) { zeros[i % 2] } else { other }).collect();

@@ -55,12 +55,14 @@ fn placed<T: Drawn + Bytes + Copy>(
     let all = drawn::operations::<T>();
     let turns = [0, turn as usize / 2 % all.len()];
     let operation = all[turns[(turn + count) as usize % 2]];
-    for (rows, shift, most) in [
+    let places = [
         (rows, 0, u32::MAX),
         (rows, 1 + turn % (lanes - 1).max(1), few),
         (rows.pitch(whole), 0, few),
         (rows.pitch(whole + 1), lanes - 1, u32::MAX),
-    ] {
+    ];
+    // An even turn has the rows without a gap, an odd one those with a pitch.
+    for (rows, shift, most) in places.into_iter().skip(turn as usize % 2 * 2).take(2) {
         holds::<T>(rows, shape(rows), Way { operation, shift, most, schedule, ..PLAIN });
     }
 }
@@ -76,9 +78,11 @@ const LANES: [u64; 17] =
 const BLOCKS: [u64; 6] = [2056, 4096, 5000, 16_384, 16_392, 48_000];
 const COUNTS: [u64; 5] = [2, 3, 31, 33, 65];
 
-fn check<T: Drawn + Bytes + Copy>() {
+/// Checks rows of all shapes. Each length has one pair of placements; the pairs alternate, and the
+/// next `first` has the other pair.
+fn check<T: Drawn + Bytes + Copy>(first: u64) {
     let size = size_of::<T>() as u64;
-    let mut turn = size;
+    let mut turn = size + first;
     for bytes in LANES {
         for elements in [bytes / size, bytes / size + 1, (bytes / size).max(2) - 1] {
             turn += 1;
@@ -117,12 +121,25 @@ fn check<T: Drawn + Bytes + Copy>() {
 }
 
 macro_rules! types {
-    ($($test:ident $type:ty;)+) => {$(
-        #[test]
-        fn $test() {
-            check::<$type>();
+    ($($test:ident $type:ty;)+) => {
+        $(
+            #[test]
+            fn $test() {
+                check::<$type>(0);
+            }
+        )+
+
+        mod sweeps {
+            use super::*;
+            $(
+                #[test]
+                #[ignore = "a sweep: cargo x ci --sweeps"]
+                fn $test() {
+                    check::<$type>(1);
+                }
+            )+
         }
-    )+};
+    };
 }
 types! {
     f32s f32; f64s f64; i32s i32; u32s u32; i64s i64; u64s u64; f16s f16; bf16s bf16; i8s i8; u16s u16; bools bool;

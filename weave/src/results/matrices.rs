@@ -37,7 +37,8 @@ pub(crate) fn block(root: &Path, words: &[&str]) -> Result<String> {
         "volume" => {
             let volume = About::read(&folder.join("matrices.toml"))?.volume;
             let table = matrices::volume(&Piece::read(&path)?);
-            format!("Two pieces take {} bytes of GPU memory.\n\n{table}", numbers::size(volume))
+            let volume = numbers::size(volume);
+            format!("In this run, the two pieces take {volume} bytes of GPU memory:\n\n{table}")
         }
         _ => overlap(&Piece::read(&path)?)?,
     })

@@ -27,11 +27,11 @@ pub(crate) fn html(sources: &Sources, names: &[&str]) -> Result<String> {
         Ok(vec![name, equal, ours, theirs])
     };
     let rows = names.iter().map(row).collect::<Result<Vec<_>>>()?;
-    let head =
-        ["kernel", "counts that agree", "instructions", "other differences"].map(str::to_owned);
+    let head = ["kernel", "counts that agree", "warp instructions", "other differences"]
+        .map(str::to_owned);
     let caption = format!(
-        "The interpreter's counts for sm_90, in the form NVRTC | clang. {}",
-        escape(text.lines().next().unwrap_or_default())
+        "The interpreter's counts for sm_90, in the form NVRTC / clang. The number of thread instructions also differs; it is not shown. {}",
+        escape(text.lines().next().unwrap_or_default()).replace(" | ", " / ")
     );
     Ok(table(&caption, &head, &rows).replace("class=\"figures\"", "class=\"figures opcodes\""))
 }
@@ -62,9 +62,10 @@ fn of(differ: &[(String, String)], count: &str) -> String {
     let found: Vec<String> = differ
         .iter()
         .filter(|(name, _)| wanted(name))
+        .map(|(name, values)| (name, escape(values).replace(" | ", " / ")))
         .map(|(name, values)| match count {
-            "" => format!("<code>{}</code> {}", escape(name), escape(values)),
-            _ => escape(values),
+            "" => format!("<code>{}</code> {values}", escape(name)),
+            _ => values,
         })
         .collect();
     if found.is_empty() { "–".into() } else { found.join(", ") }
@@ -79,8 +80,8 @@ mod tests {
         let line = "v12 sm_90  verified verified 13/18  warp_insts 79,915 | 84,061, thread_insts 2 | 3, shared_ld 569 | 2,177";
         let (equal, differ) = differences(line);
         assert_eq!((equal.as_str(), differ.len()), ("13 of 18", 3));
-        assert_eq!(of(&differ, "warp_insts"), "79,915 | 84,061");
-        assert_eq!(of(&differ, ""), "<code>shared_ld</code> 569 | 2,177");
+        assert_eq!(of(&differ, "warp_insts"), "79,915 / 84,061");
+        assert_eq!(of(&differ, ""), "<code>shared_ld</code> 569 / 2,177");
         assert_eq!(differences("v12 sm_90 verified no (1)"), ("–".into(), Vec::new()));
     }
 }

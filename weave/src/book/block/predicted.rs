@@ -30,8 +30,9 @@ fn file(sources: &Sources, on: &str, end: &str) -> Result<String> {
     read(&sources.root.join(format!("results/predictions/{gpu}.{end}")))
 }
 
-/// Returns a table of a page in `results/predictions/`.
-pub(crate) fn html(sources: &Sources, name: &str, on: &str) -> Result<String> {
+/// Returns a table of a page in `results/predictions/`. If names are given, the table has only the
+/// rows of these kernels, in this order.
+pub(crate) fn html(sources: &Sources, name: &str, on: &str, names: &[&str]) -> Result<String> {
     let known = TABLES.iter().find(|(known, ..)| *known == name);
     let (_, heading, steps) = known.with_context(|| {
         format!("`predicted {name}`: use all, steps, ratios, models, edits, others or goals")
@@ -43,8 +44,17 @@ pub(crate) fn html(sources: &Sources, name: &str, on: &str) -> Result<String> {
         rows.retain(|row| row[0] == "step");
         rows.iter_mut().chain([&mut head]).for_each(|row| drop(row.remove(0)));
     }
+    if !names.is_empty() {
+        rows = names.iter().map(|name| named(&rows, name)).collect::<Result<_>>()?;
+    }
     let title = page.lines().next().unwrap_or_default().trim_start_matches("# ");
     Ok(table::table(&format!("{}: {}", escape(title), heading.to_lowercase()), &head, &rows))
+}
+
+/// Returns the row whose first cell begins with this word.
+fn named(rows: &[Vec<String>], name: &str) -> Result<Vec<String>> {
+    let first = |row: &&Vec<String>| row[0].split([' ', ',']).next() == Some(name);
+    rows.iter().find(first).cloned().with_context(|| format!("the table has no row `{name}`"))
 }
 
 /// Returns the head and the rows of the first Markdown table below a heading.
@@ -208,6 +218,8 @@ mod tests {
         let page =
             "# P\n\n## A\n\n| x | y |\n|:--|--:|\n| v0 | 1 % |\n\n## B\n\n| z |\n|---|\n| 2 |\n";
         let (head, body) = rows(page, "A").unwrap();
+        assert_eq!(named(&body, "v0").unwrap(), ["v0", "1 %"]);
+        assert!(named(&body, "v").unwrap_err().to_string().contains("no row `v`"));
         assert_eq!((head.join(","), body), ("x,y".into(), vec![vec!["v0".into(), "1 %".into()]]));
         assert_eq!(rows(page, "B").unwrap().1, [["2"]]);
         assert!(rows(page, "C").unwrap_err().to_string().contains("no heading `C`"));

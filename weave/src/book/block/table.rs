@@ -253,7 +253,7 @@ const LEDGER: [Line; 14] = [
         count: "atomics",
         metrics: &["sass__inst_executed_per_opcode:ATOMG"],
         conflicts_of: None,
-        meaning: "on global memory, executed by a warp; the number of polling retries depends on timing",
+        meaning: "on global memory, executed by a warp",
     },
     Line {
         what: "bytes in copies",
@@ -311,6 +311,11 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             true => "",
             false => "; differs between compilers",
         };
+        // Only polls execute a number of atomics that depends on timing.
+        let polls = match line.count {
+            "atomics" if verdict.is_empty() => "; the number of polling retries depends on timing",
+            _ => "",
+        };
         let per_block = predicted / blocks as f64;
         rows.push(vec![
             line.what.to_owned(),
@@ -321,7 +326,7 @@ pub(crate) fn ledger(sources: &Sources, step: &str) -> Result<String> {
             },
             group(predicted as u64),
             hardware.map_or("not counted".into(), |value| group(value.max(0.0) as u64)),
-            format!("{verdict} {}{compilers}", line.meaning),
+            format!("{verdict} {}{polls}{compilers}", line.meaning),
         ]);
     }
     let run = sources.run(None)?;

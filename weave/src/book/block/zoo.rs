@@ -113,7 +113,9 @@ pub(crate) fn one(sources: &Sources, name: &str) -> Result<String> {
     let log = log(sources)?;
     let plain = log.line(name, "plain")?;
     let mut found = Vec::new();
+    let mut ended = false;
     for tool in TOOLS {
+        ended |= log.line(name, tool)?.reports.is_some();
         if log.notices(name, tool)? {
             found.push(tool);
         }
@@ -124,6 +126,7 @@ pub(crate) fn one(sources: &Sources, name: &str) -> Result<String> {
         (Some((right, _)), _) => format!("the sum was right in {right} of {} runs", plain.runs),
     };
     let who = match found.as_slice() {
+        [] if !ended => "the four tools did not end, so they gave no answer".to_owned(),
         [] => "none of the four tools found anything".to_owned(),
         found => format!("found by {}", found.join(" and ")),
     };

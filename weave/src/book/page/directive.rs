@@ -78,7 +78,7 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
             stepper::html(sources, step, threads.parse()?, Some(round)).map(Woven::Figure)
         }
         ("probe", [file, columns @ ..]) => block(probe::html(sources, file, columns)?),
-        ("predicted", [name, on]) => block(predicted::html(sources, name, on)?),
+        ("predicted", [name, on, names @ ..]) => block(predicted::html(sources, name, on, names)?),
         ("plot", ["predicted", on]) => Ok(points(&predicted::plot(sources, on)?)),
         ("plot", ["latency"]) => Ok(points(&loaded::plot(sources)?)),
         ("plot", ["roofline"]) => Ok(points(&scatter::roofline(sources)?)),
@@ -91,6 +91,9 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
             rows::map(sources, &on[3..]).map(Woven::Figure)
         }
         ("rows", [_, ..]) => block(raised(&results::rows::block(&sources.root, &words)?)),
+        ("matrices", ["volume" | "ways", ..]) => {
+            block(raised(&results::matrices::block(&sources.root, &words)?))
+        }
         ("matrices", [_, ..]) => block(results::matrices::block(&sources.root, &words)?),
         ("ring", [step]) => ring::html(sources, step).map(Woven::Figure),
         ("zoo", []) => block(zoo::table(sources)?),
