@@ -2,7 +2,11 @@
 //!
 //! Wheels from PyPI are sufficient; neither a GPU nor a CUDA installation is needed.
 
-use std::{fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, bail};
 use xshell::{Shell, cmd};
@@ -20,6 +24,8 @@ const ARCH: &str = "sm_90";
 const FOLDER: &str = "book/generated/sass";
 /// The number of registers per thread for each entry point, which the predictions read.
 const REGISTERS: &str = "book/generated/sass/registers.csv";
+/// The main loops of the crate reduce, which `ladder operations` reads.
+const OPERATIONS: &str = "book/generated/sass/operations.csv";
 /// The entry points of a study whose loops a chapter compares: name, PTX module, entry point.
 const STUDIED: [(&str, &str, &str); 5] = [
     ("row-sum-1-accumulators", "studies/row-sum/src/accumulators.f32.ptx", "rows_1_0"),
@@ -76,6 +82,14 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
             fs::write(&path, registers)?;
         }
     }
+    let operations = operations(sh, &ptxas, &nvdisasm)?;
+    let path = crate::root().join(OPERATIONS);
+    if !fs::read_to_string(&path).is_ok_and(|kept| kept == operations) {
+        stale.push("the main loops of the library".to_owned());
+        if !check {
+            fs::write(&path, operations)?;
+        }
+    }
     match (stale.as_slice(), check) {
         ([], _) => {
             say!("the machine code of all kernels matches their PTX, as assembled by {PTXAS}")
@@ -89,6 +103,58 @@ pub(crate) fn run(sh: &Shell, check: bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Assembles the kernels of the crate reduce that `ladder operations` counts, and returns the
+/// registers and the main loop of each.
+fn operations(sh: &Shell, ptxas: &Path, nvdisasm: &Path) -> Result<String> {
+    let folder = crate::root().join("target/operations");
+    sh.remove_path(&folder)?;
+    sh.create_dir(&folder)?;
+    cmd!(sh, "cargo run --quiet -p ladder -- operations --ptx {folder}").quiet().run()?;
+    let mut files = sh.read_dir(&folder)?;
+    files.sort();
+    let cubin = folder.join("kernel.cubin");
+    let mut table = String::from("kernel,ptx_sha256,registers,spilled,instructions,vectors\n");
+    for file in files {
+        let text = fs::read_to_string(&file)?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let said = cmd!(sh, "{ptxas} -v -arch={ARCH} {file} -o {cubin}").quiet().read_stderr()?;
+        let listing = cmd!(sh, "{nvdisasm} -c {cubin}").quiet().read()?;
+        let [(_, registers)] = registers_of(&said)[..] else { bail!("{name}: not one kernel") };
+        let spilled = !said.contains(" 0 bytes spill stores");
+        let code = code_of(&listing, None).with_context(|| format!("{name}: no entry"))?;
+        let (instructions, vectors) = main_loop(&code).unwrap_or_default();
+        let hash = compiler::source_hash(&text);
+        table += &format!("{name},{hash},{registers},{spilled},{instructions},{vectors}\n");
+    }
+    Ok(table)
+}
+
+/// Returns the numbers of instructions and of vectorized loads in the loop that has the most such
+/// loads. Loops that contain other branches do not count, because their instructions are not all
+/// executed in each iteration.
+fn main_loop(code: &str) -> Option<(usize, usize)> {
+    let mut labels = BTreeMap::new();
+    let mut lines: Vec<&str> = Vec::new();
+    let mut found = None;
+    for line in code.lines() {
+        if let Some(label) = line.strip_suffix(':') {
+            labels.insert(label, lines.len());
+            continue;
+        }
+        lines.push(line);
+        let target = line.split_once("BRA ").and_then(|(_, rest)| rest.split(['(', ')']).nth(1));
+        let Some(from) = target.and_then(|target| labels.get(target)) else { continue };
+        let body = &lines[*from..];
+        if body.iter().filter(|line| line.contains("BRA ")).count() > 1 {
+            continue;
+        }
+        let vectors =
+            body.iter().filter(|line| line.contains("LDG.") && line.contains(".128")).count();
+        found = found.max((vectors > 0).then_some((vectors, body.len())));
+    }
+    found.map(|(vectors, instructions)| (instructions, vectors))
 }
 
 /// Returns the number of registers per thread for each entry point, from the output of ptxas.

@@ -8,8 +8,8 @@ use common::cli;
 use crate::{
     accuracy,
     baseline::{self, Baseline},
-    compare, compilers, counters, device, exact, library, measure, probe, rows, sweep, validate,
-    zoo,
+    compare, compilers, counters, device, exact, library, measure, operations, probe, rows, sweep,
+    validate, zoo,
 };
 
 /// The commands of the ladder.
@@ -31,6 +31,8 @@ enum Command {
     /// Measure the exact sums and dot products of the crate reduce against its plain sum, on data
     /// of many kinds
     Exact(exact::Options),
+    /// Count the instructions for each vector, for each operation of the crate reduce
+    Operations(operations::Options),
     /// Measure the sum of each row, by the crate reduce and by CUB: rows of any length, or a map of
     /// all shapes
     Rows(rows::Options),
@@ -79,6 +81,7 @@ pub fn run() -> ExitCode {
             Command::Sweep(options) => sweep::run(&options),
             Command::Library(options) => library::run(&options),
             Command::Exact(options) => exact::run(&options),
+            Command::Operations(options) => operations::run(&options),
             Command::Rows(options) => rows::run(&options),
             Command::Compilers(options) => compilers::run(&options),
             Command::Counters(options) => counters::run(&options),

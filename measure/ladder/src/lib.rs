@@ -17,6 +17,7 @@ mod gated;
 pub mod library;
 pub mod measure;
 mod names;
+pub mod operations;
 mod options;
 mod own;
 mod predicted;
