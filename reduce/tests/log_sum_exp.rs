@@ -140,7 +140,7 @@ fn error<T: Float>(values: &[T]) -> f64 {
     let exact = precise::log_sum_exp(&wide);
     let error = (Pair::of(found) - exact).double().abs();
     let log = (n as f64).ln();
-    let threads = if n * size_of::<T>() <= 2048 { 32.0 } else { 256.0 };
+    let threads = if size_of_val(values) <= 2048 { 32.0 } else { 256.0 };
     let k = (n as f64 / threads).ceil() + 16.0;
     let bound = match size_of::<T::Output>() {
         4 => 2f64.powi(-24) * (found.abs() + 1.1 * log + 2.0),
