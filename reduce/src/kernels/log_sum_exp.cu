@@ -110,16 +110,15 @@ __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
         top = warp_most(top);
         if (top > all.top) all.sum = __dmul_rn(all.sum, exp_of(__dsub_rn(all.top, top)));
         all.top = top;
-        double sums[Width];
-        for (u32 e = 0; e < Width; e++) sums[e] = 0;
         #pragma unroll
         for (u32 r = 0; r < ROWS; r++) {
             if (begin + r * step >= count) continue;
-            for (u32 e = 0; e < Width; e++) sums[e] = __dadd_rn(sums[e], exp_of(minus(x[r][e], top)));
+            double powers[Width];
+            for (u32 e = 0; e < Width; e++) powers[e] = exp_of(minus(x[r][e], top));
+            for (u32 s = Width / 2; s > 0; s /= 2)
+                for (u32 e = 0; e < s; e++) powers[e] = __dadd_rn(powers[e], powers[e + s]);
+            all.sum = __dadd_rn(all.sum, powers[0]);
         }
-        for (u32 s = Width / 2; s > 0; s /= 2)
-            for (u32 e = 0; e < s; e++) sums[e] = __dadd_rn(sums[e], sums[e + s]);
-        all.sum = __dadd_rn(all.sum, sums[0]);
     }
     // From here on, a sum that is NaN stands for a row with NaN.
     return Part{all.top, warp_sum(nan ? bits(~0ull >> 1) : all.sum)};

@@ -64,14 +64,13 @@ fn part(
         let next = rounds().flatten().fold(top, |top, x| if *x > top { *x } else { top });
         let scale = if next > top { exp_of(top - next) } else { 1.0 };
         top = next;
-        let mut sums = vec![0.0; 32 * width];
-        for round in rounds() {
-            for (sum, x) in sums.iter_mut().zip(round) {
-                *sum += exp(*x, top);
+        lanes.iter_mut().for_each(|lane| *lane *= scale);
+        for (lane, vector) in rounds().flat_map(|round| (0..).zip(round.chunks(width))) {
+            let mut powers = [0.0; 8];
+            for (power, x) in powers.iter_mut().zip(vector) {
+                *power = exp(*x, top);
             }
-        }
-        for (lane, sums) in lanes.iter_mut().zip(sums.chunks_mut(width)) {
-            *lane = *lane * scale + halve(sums, |a, b| a + b);
+            lanes[lane] += halve(&mut powers[..width], |a, b| a + b);
         }
     }
     Part { top, sum: halve(&mut lanes, |a, b| a + b) }
