@@ -116,6 +116,23 @@ fn holds<T: Float>(from: usize) {
     }
 }
 
+/// Checks rows of 0 and -x. The result is about exp(-x), so it shows each bit of the exponential
+/// function.
+#[test]
+fn exponentials_have_the_bits_of_the_host() {
+    fn check<T: Float>(least: f64, most: f64) {
+        let count = 3000;
+        let x = |i: u32| least + (most - least) * f64::from(i) / f64::from(count);
+        let values: Vec<T> = (0..count).flat_map(|i| [T::of(0.0), T::of(-x(i))]).collect();
+        let rows = Rows::new(count.into(), 2);
+        let expected = host::log_sum_exp_rows(&values, rows).unwrap();
+        assert_eq!(play(&values, rows, 0), bits(&expected));
+    }
+    check::<f32>(7.0, 19.0);
+    check::<f64>(0.0, 37.0);
+    check::<bf16>(0.0, 19.0);
+}
+
 #[test]
 fn floats_have_the_bits_of_the_host() {
     holds::<f32>(0);
