@@ -13,7 +13,7 @@ use crate::{
     statistics::check,
 };
 
-/// What an error message calls this statistic.
+/// The name of this statistic in error messages.
 pub(super) const NAME: &str = "the log-sum-exp";
 
 /// Returns the kernel for all rows.

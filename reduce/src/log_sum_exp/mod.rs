@@ -14,7 +14,7 @@
 //! sums and the logarithm are computed as `f64`. The exponential function and the logarithm are
 //! polynomials with the same additions, multiplications, divisions and fused multiply-adds on the
 //! device and the host, and so the results have the same bits. In `f32`, the exponential function
-//! takes seven fused multiply-adds, and differences below -87.7 count as zeros (in `f64`, below
+//! takes eight fused multiply-adds, and differences below -87.7 count as zeros (in `f64`, below
 //! -708.7).
 //!
 //! A row with NaN has the result NaN. Otherwise, a row with an infinity has the result infinity,

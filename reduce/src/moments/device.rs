@@ -14,7 +14,7 @@ use crate::{
     statistics::check,
 };
 
-/// What an error message calls these statistics.
+/// The name of these statistics in error messages.
 pub(super) const NAME: &str = "the variance";
 
 /// Returns the kernel in which `threads` threads add a row.
