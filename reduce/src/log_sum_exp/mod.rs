@@ -4,7 +4,7 @@
 //! use samebits::{Rows, host};
 //! let values = [0.0f32, 0.0, 1000.0, 1000.0];
 //! let found = host::log_sum_exp_rows(&values, Rows::new(2, 2)).unwrap();
-//! assert_eq!(found, [0.6931472, 1000.6931]);
+//! assert_eq!(found, [0.6931472, 1000.6932]);
 //! ```
 //!
 //! A row is read once. Each warp keeps the largest element m that it has read, and the sum of
