@@ -1,6 +1,6 @@
 //! Writes launches of the forms other than slices and rows (indices, extremes, dot products,
-//! columns, lists and ragged rows) to a folder, with their PTX and the bits of the host's results.
-//! A script then runs these launches without this crate.
+//! columns, statistics of rows, lists and ragged rows) to a folder, with their PTX and the bits of
+//! the host's results. A script then runs these launches without this crate.
 //!
 //! ```sh
 //! cargo run -p samebits --example forms -- FOLDER
@@ -15,7 +15,7 @@ use std::{error::Error, fmt::Write as _, fs, path::Path};
 use half::bf16;
 use samebits::{
     Accumulator, Columns, Element, Itself, Kernel, Operation, Rows, columns, dot, host, lists,
-    moments, select, shape,
+    log_sum_exp, moments, select, shape,
 };
 
 /// The number of elements after which an input repeats its elements.
@@ -238,6 +238,27 @@ fn variances<T: Drawn>(cases: &mut Cases<'_>, all: &[(u64, u64)]) -> Result<(), 
     Ok(())
 }
 
+fn log_sum_exps<T: Drawn>(cases: &mut Cases<'_>, all: &[(u64, u64)]) -> Result<(), Box<dyn Error>> {
+    for (count, elements) in all {
+        let rows = Rows::new(*count, *elements);
+        let [grid, threads] = log_sum_exp::plan(rows, size_of::<T>() as u64);
+        let what = format!(
+            "{}:{};in0,out{},u64:{count},u32:{elements},u64:{elements},u32:{threads}",
+            T::NAME,
+            count * elements,
+            count * size_of::<T::Output>() as u64
+        );
+        let expected = compared::<T>(count * elements).then(|| {
+            let values = drawn::<T>(count * elements, 0);
+            bits(host::log_sum_exp_rows(&values, rows).expect("rows"))
+        });
+        let name = format!("log_sum_exp/{}/{count}x{elements}", T::NAME);
+        let kernel = log_sum_exp::kernel::<T>();
+        cases.case(&name, kernel, (grid.to_string(), 256, 0), what, expected)?;
+    }
+    Ok(())
+}
+
 /// Adds a case for a list of slices with these lengths. The slices are consecutive and aligned in
 /// one input.
 fn list<T: Drawn>(
@@ -356,6 +377,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     variances::<f64>(&mut cases, &small)?;
     variances::<f32>(&mut cases, &batches)?;
     variances::<bf16>(&mut cases, &batches)?;
+    log_sum_exps::<f32>(&mut cases, &small)?;
+    log_sum_exps::<bf16>(&mut cases, &small)?;
+    log_sum_exps::<f64>(&mut cases, &small)?;
+    log_sum_exps::<f32>(&mut cases, &batches)?;
+    log_sum_exps::<bf16>(&mut cases, &batches)?;
+    log_sum_exps::<f64>(&mut cases, &batches)?;
     let mixed = [1, 0, 513, 33, 5_000, 20_001, 2, 60_001, 255, 700_001];
     list::<f32>(&mut cases, "small", &[1, 0, 513, 33, 5_000, 20_001])?;
     list::<f32>(&mut cases, "mixed", &mixed)?;

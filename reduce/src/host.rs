@@ -18,6 +18,7 @@ pub use crate::{
     dot::host::{dot, dot_wide},
     exact::host::{exact_dot, exact_norm, exact_sum, exact_sum_of_squares, exact_sum_rows},
     lists::host::{read_list, read_ragged, reduce_list, reduce_ragged},
+    log_sum_exp::host::log_sum_exp_rows,
     moments::host::moments_rows,
     rows::host::{read_rows, reduce_rows, sum_rows},
     select::host::{find, find_rows, min_max, min_max_rows},

@@ -143,6 +143,7 @@ fn places(operation: &Instructions, types: &Types, redux: Option<&str>) -> Vec<P
         ("BLANK", format!("mov.{element} $0, {blank};")),
         ("ADD", add),
         ("PRODUCT", product),
+        ("WIDEN", typed(widen, local)),
         ("TO_DOUBLE", to_double),
         ("FROM_DOUBLE", from_double),
         ("VALUE", types.convert.to_owned()),

@@ -406,6 +406,26 @@ pub unsafe fn reduce_rows_into<T: Element>(
     of::<T>(stream)?.reduce_rows::<Itself>(operation, input, rows, output)
 }
 
+/// Writes the log-sum-exp of each row to consecutive elements at another address, as
+/// [`Reducer::log_sum_exp_rows_into`](crate::Reducer::log_sum_exp_rows_into) does. Does not wait,
+/// and can be captured into a graph.
+///
+/// # Errors
+/// The elements are not floats, or one of the errors of [`reduce_rows_into`] occurs.
+///
+/// # Safety
+/// The requirements are those of [`reduce_rows_into`].
+pub unsafe fn log_sum_exp_rows_into<T: Element>(
+    stream: Stream,
+    input: u64,
+    rows: Rows,
+    output: u64,
+) -> Result<()> {
+    // SAFETY: guaranteed by the caller.
+    let (input, output) = unsafe { addresses_of_rows::<T, T::Output>(input, rows, output) }?;
+    of::<T>(stream)?.log_sum_exp(input, rows, output)
+}
+
 /// Checks rows, and returns the addresses of their elements and sums.
 ///
 /// # Safety

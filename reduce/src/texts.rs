@@ -21,6 +21,8 @@ pub(crate) struct Texts {
     pub(crate) queue: [&'static str; 2],
     /// The templates for means and variances of short rows, and of long rows.
     pub(crate) moments: [&'static str; 2],
+    /// The template for log-sum-exps of rows.
+    pub(crate) log_sum_exp: &'static str,
     /// The templates for dot products of many chunks, and of all other shapes.
     pub(crate) products: [&'static str; 2],
 }
@@ -110,6 +112,7 @@ pub(crate) static E4A4: Texts = Texts {
     columns: text!("e4a4" "columns"),
     queue: [text!("e4a4" "queue"), text!("e4a4" "ragged")],
     moments: [text!("e4a4" "moments_lanes"), text!("e4a4" "moments_block")],
+    log_sum_exp: text!("e4a4" "log_sum_exp"),
     products: products!("e4a4"),
 };
 /// Elements and values of eight bytes.
@@ -122,6 +125,7 @@ pub(crate) static E8A8: Texts = Texts {
     columns: text!("e8a8" "columns"),
     queue: [text!("e8a8" "queue"), text!("e8a8" "ragged")],
     moments: [text!("e8a8" "moments_lanes"), text!("e8a8" "moments_block")],
+    log_sum_exp: text!("e8a8" "log_sum_exp"),
     products: products!("e8a8"),
 };
 /// Elements of two bytes and values of four bytes.
@@ -134,6 +138,7 @@ pub(crate) static E2A4: Texts = Texts {
     columns: text!("e2a4" "columns"),
     queue: [text!("e2a4" "queue"), text!("e2a4" "ragged")],
     moments: [text!("e2a4" "moments_lanes"), text!("e2a4" "moments_block")],
+    log_sum_exp: text!("e2a4" "log_sum_exp"),
     products: products!("e2a4"),
 };
 /// Elements of two bytes that are combined in pairs, and values of four bytes.
@@ -146,6 +151,7 @@ pub(crate) static P2A4: Texts = Texts {
     columns: NONE,
     queue: [NONE; 2],
     moments: [NONE; 2],
+    log_sum_exp: NONE,
     products: [NONE; 2],
 };
 /// Elements of one byte and values of eight bytes.
@@ -158,6 +164,7 @@ pub(crate) static E1A8: Texts = Texts {
     columns: text!("e1a8" "columns"),
     queue: [text!("e1a8" "queue"), text!("e1a8" "ragged")],
     moments: [NONE; 2],
+    log_sum_exp: NONE,
     products: [NONE; 2],
 };
 /// Elements of two bytes and values of eight bytes.
@@ -170,6 +177,7 @@ pub(crate) static E2A8: Texts = Texts {
     columns: text!("e2a8" "columns"),
     queue: [text!("e2a8" "queue"), text!("e2a8" "ragged")],
     moments: [NONE; 2],
+    log_sum_exp: NONE,
     products: [NONE; 2],
 };
 /// Elements of four bytes and values of eight bytes.
@@ -182,5 +190,6 @@ pub(crate) static E4A8: Texts = Texts {
     columns: text!("e4a8" "columns"),
     queue: [text!("e4a8" "queue"), text!("e4a8" "ragged")],
     moments: [NONE; 2],
+    log_sum_exp: NONE,
     products: products!("e4a8"),
 };

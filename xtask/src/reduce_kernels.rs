@@ -148,10 +148,12 @@ const COLUMNS: Family = family("columns", &["columns"], 512, 1, 2);
 const QUEUE: Family = family("queue", &["messages", "queue"], 512, 4, 3);
 const RAGGED: Family = family("ragged", &["ragged"], 256, 1, 4);
 
-/// The kernels for means and variances of rows, each of which is reduced by a warp or a block.
-const MOMENTS: [Family; 2] = [
-    family("moments_lanes", &["moments", "moments_lanes"], 256, 4, 3),
-    family("moments_block", &["moments", "moments_block"], 256, 4, 3),
+/// The kernels for statistics of rows of floats, each of which is read by a warp or a block: means
+/// and variances, and log-sum-exps.
+const STATISTICS: [Family; 3] = [
+    family("moments_lanes", &["statistics", "moments", "moments_lanes"], 256, 4, 3),
+    family("moments_block", &["statistics", "moments", "moments_block"], 256, 4, 3),
+    family("log_sum_exp", &["statistics", "log_sum_exp"], 256, 4, 3),
 ];
 
 /// The kernels of dot products: for many chunks, and for all other shapes.
@@ -235,7 +237,7 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
         }
         // Elements of these layouts are floating-point numbers.
         if matches!(layout.name, "e4a4" | "e8a8" | "e2a4") {
-            for family in MOMENTS {
+            for family in STATISTICS {
                 variants.push(variant(layout, family, "", 70)?);
             }
         }

@@ -93,6 +93,10 @@ int main(void)
     expect(samebits_host_moments_rows(SAMEBITS_F64, values, 2, 4, 0, 0, axis, axis + 2), SAMEBITS_OK, "");
     if (axis[0] != 2.5 || axis[1] != 6.5 || axis[2] != 1.25) wrong = 1;
     expect(samebits_host_moments_rows(SAMEBITS_I64, values, 2, 4, 0, 0, axis, axis + 2), SAMEBITS_INVALID, "only for floats");
+    expect(samebits_host_log_sum_exp_rows(SAMEBITS_F64, values, 2, 4, 0, axis), SAMEBITS_OK, "");
+    if (!(axis[0] > 4.44 && axis[0] < 4.45)) wrong = 1; /* 4 + log(1 + 1/e + 1/e^2 + 1/e^3) */
+    expect(samebits_host_log_sum_exp_rows(SAMEBITS_I64, values, 2, 4, 0, axis), SAMEBITS_INVALID, "only for floats");
+    expect(samebits_host_log_sum_exp_rows(SAMEBITS_F64, values, 2, 0, 0, axis), SAMEBITS_INVALID, "2 rows of 0");
     offsets[3] = 9;
     expect(samebits_host_reduce_ragged(SAMEBITS_SUM, SAMEBITS_F64, values, 8, offsets, 3, axis), SAMEBITS_INVALID, "row 2 has offsets 3 to 9");
 

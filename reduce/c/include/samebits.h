@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 /**
- * The bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
+ * The number of bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
  */
 #define SAMEBITS_ACCUMULATOR_F32 96
 
 /**
- * The bytes of an accumulator for SAMEBITS_F64.
+ * The number of bytes of an accumulator for SAMEBITS_F64.
  */
 #define SAMEBITS_ACCUMULATOR_F64 552
 
@@ -53,7 +53,7 @@ typedef enum {
    */
   SAMEBITS_CUDA = 3,
   /**
-   * A bug in this library: please report it.
+   * There is a bug in this library; please report it.
    */
   SAMEBITS_BUG = 4,
 } samebits_status;
@@ -117,24 +117,24 @@ typedef enum {
 } samebits_type;
 
 /**
- * An operation. Add SAMEBITS_WIDE to one of the first eight to combine float as double, and int32_t and uint32_t as
- * 64-bit integers; the result then has that type.
+ * An operation. Add SAMEBITS_WIDE to one of the first eight operations to combine float as double,
+ * and int32_t and uint32_t as 64-bit integers. The result then has the wider type.
  */
 typedef enum {
   /**
-   * The sum; for no elements, 0.
+   * The sum. Without elements, it is 0.
    */
   SAMEBITS_SUM = 0,
   /**
-   * The minimum, ignoring NaN; for no elements, the largest value of the type.
+   * The minimum, ignoring NaN. Without elements, it is the largest value of the type.
    */
   SAMEBITS_MIN = 1,
   /**
-   * The maximum, ignoring NaN; for no elements, the smallest value of the type.
+   * The maximum, ignoring NaN. Without elements, it is the smallest value of the type.
    */
   SAMEBITS_MAX = 2,
   /**
-   * The sum of floats, divided by their number and rounded once; for no elements, NaN.
+   * The sum of floats, divided by their number and rounded once. Without elements, it is NaN.
    */
   SAMEBITS_MEAN = 3,
   /**
@@ -150,7 +150,7 @@ typedef enum {
    */
   SAMEBITS_SUM_OF_MAGNITUDES = 6,
   /**
-   * The largest magnitude of floats, ignoring NaN; for no elements, 0.
+   * The largest magnitude of floats, ignoring NaN. Without elements, it is 0.
    */
   SAMEBITS_LARGEST_MAGNITUDE = 7,
   /**
@@ -168,7 +168,8 @@ typedef enum {
 } samebits_operation;
 
 /**
- * A list of slices in device memory: samebits_list_new and samebits_list_free.
+ * A list of slices in device memory. samebits_list_new makes a list, and samebits_list_free frees
+ * it.
  */
 typedef struct samebits_list samebits_list;
 
@@ -240,8 +241,8 @@ samebits_status samebits_max_into(uint32_t type,
 
 /**
  * Writes the exact sum of the `n` elements at `input`, rounded once to nearest, ties to even, to
- * host memory at `result`, and waits for it. The result has the same bits in any order of the
- * elements. The type must be SAMEBITS_F32, SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
+ * host memory at `result`, and waits for it. The bits of the result do not depend on the order of
+ * the elements. The type must be SAMEBITS_F32, SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
  */
 samebits_status samebits_exact_sum(uint32_t type,
                                    const void *input,
@@ -250,8 +251,8 @@ samebits_status samebits_exact_sum(uint32_t type,
                                    void *stream);
 
 /**
- * Writes the exact sum, bit-identical to that of samebits_exact_sum, to device memory at `output`, in
- * the order of the stream. Does not wait, and can be captured into a graph.
+ * Writes the exact sum, bit-identical to the result of samebits_exact_sum, to device memory at
+ * `output`, in the order of the stream. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_exact_sum_into(uint32_t type,
                                         const void *input,
@@ -275,8 +276,9 @@ samebits_status samebits_sum_rows_into(uint32_t type,
                                        void *stream);
 
 /**
- * Writes the exact sum of the products of `n` elements at `a` and at `b`, pair by pair, rounded once, to host memory
- * at `result`, and waits for it. The types are those of samebits_exact_sum.
+ * Writes the exact sum of the products of the `n` pairs of elements at `a` and at `b`, rounded
+ * once, to host memory at `result`, and waits for it. The type must be SAMEBITS_F32, SAMEBITS_F64,
+ * SAMEBITS_F16 or SAMEBITS_BF16.
  */
 samebits_status samebits_exact_dot(uint32_t type,
                                    const void *a,
@@ -286,8 +288,8 @@ samebits_status samebits_exact_dot(uint32_t type,
                                    void *stream);
 
 /**
- * Writes the exact dot product, bit-identical to that of samebits_exact_dot, to device memory at
- * `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+ * Writes the exact dot product, bit-identical to the result of samebits_exact_dot, to device
+ * memory at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_exact_dot_into(uint32_t type,
                                         const void *a,
@@ -297,9 +299,10 @@ samebits_status samebits_exact_dot_into(uint32_t type,
                                         void *stream);
 
 /**
- * Writes the square root of the exact sum of the squares of the `n` elements at `input`, rounded once, to host memory
- * at `result`, and waits for it. The types are those of samebits_exact_sum. samebits_exact_dot of an array with itself
- * is the sum of the squares.
+ * Writes the square root of the exact sum of the squares of the `n` elements at `input`, rounded
+ * once, to host memory at `result`, and waits for it. The type must be SAMEBITS_F32, SAMEBITS_F64,
+ * SAMEBITS_F16 or SAMEBITS_BF16. The sum of the squares is the samebits_exact_dot of the array
+ * with itself.
  */
 samebits_status samebits_exact_norm(uint32_t type,
                                     const void *input,
@@ -308,8 +311,8 @@ samebits_status samebits_exact_norm(uint32_t type,
                                     void *stream);
 
 /**
- * Like samebits_sum_rows_into, but writes exact sums: each is rounded once and bit-identical to the
- * result of samebits_exact_sum for that row alone.
+ * Like samebits_sum_rows_into, but writes exact sums. Each sum is rounded once, and is
+ * bit-identical to the result of samebits_exact_sum for that row alone.
  */
 samebits_status samebits_exact_sum_rows_into(uint32_t type,
                                              const void *input,
@@ -320,8 +323,8 @@ samebits_status samebits_exact_sum_rows_into(uint32_t type,
                                              void *stream);
 
 /**
- * Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum is
- * bit-identical to that of samebits_sum. Needs no GPU.
+ * Writes the sum of the `n` elements in host memory at `input` to host memory at `result`. The sum
+ * is bit-identical to the result of samebits_sum. Needs no GPU.
  */
 samebits_status samebits_host_sum(uint32_t type,
                                   const void *input,
@@ -330,7 +333,7 @@ samebits_status samebits_host_sum(uint32_t type,
 
 /**
  * Writes the minimum of the `n` elements in host memory at `input` to host memory at `result`. The
- * minimum is bit-identical to that of samebits_min. Needs no GPU.
+ * minimum is bit-identical to the result of samebits_min. Needs no GPU.
  */
 samebits_status samebits_host_min(uint32_t type,
                                   const void *input,
@@ -339,7 +342,7 @@ samebits_status samebits_host_min(uint32_t type,
 
 /**
  * Writes the maximum of the `n` elements in host memory at `input` to host memory at `result`. The
- * maximum is bit-identical to that of samebits_max. Needs no GPU.
+ * maximum is bit-identical to the result of samebits_max. Needs no GPU.
  */
 samebits_status samebits_host_max(uint32_t type,
                                   const void *input,
@@ -348,7 +351,7 @@ samebits_status samebits_host_max(uint32_t type,
 
 /**
  * Writes the exact sum of the `n` elements in host memory at `input` to host memory at `result`.
- * The sum is bit-identical to that of samebits_exact_sum. Needs no GPU.
+ * The sum is bit-identical to the result of samebits_exact_sum. Needs no GPU.
  */
 samebits_status samebits_host_exact_sum(uint32_t type,
                                         const void *input,
@@ -356,9 +359,9 @@ samebits_status samebits_host_exact_sum(uint32_t type,
                                         void *result);
 
 /**
- * Writes the exact dot product of the elements in host memory at `a` and at `b`, bit-identical to that
- * of samebits_exact_dot, to host memory at `result`. The type must be SAMEBITS_F32, SAMEBITS_F64,
- * SAMEBITS_F16 or SAMEBITS_BF16.
+ * Writes the exact dot product of the elements in host memory at `a` and at `b`, bit-identical to
+ * the result of samebits_exact_dot, to host memory at `result`. The type must be SAMEBITS_F32,
+ * SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
  */
 samebits_status samebits_host_exact_dot(uint32_t type,
                                         const void *a,
@@ -367,8 +370,8 @@ samebits_status samebits_host_exact_dot(uint32_t type,
                                         void *result);
 
 /**
- * Writes the exact norm of the `n` elements in host memory at `input`, bit-identical to that of
- * samebits_exact_norm, to host memory at `result`.
+ * Writes the exact norm of the `n` elements in host memory at `input`, bit-identical to the result
+ * of samebits_exact_norm, to host memory at `result`.
  */
 samebits_status samebits_host_exact_norm(uint32_t type,
                                          const void *input,
@@ -394,22 +397,24 @@ samebits_status samebits_host_sum_rows(uint32_t type,
 const char *samebits_last_error(void);
 
 /**
- * Returns the version number of the order of additions. Versions of this library that have the same
- * order give bit-identical results.
+ * Returns the version number of the order of additions. Versions of this library that have the
+ * same order give bit-identical results.
  */
 uint32_t samebits_order(void);
 
 /**
  * Frees the memory that the calling thread keeps on devices and on the host. A later call
- * allocates new memory. Call this function before you reset a device, and before the program ends if
- * you check for leaks. When a thread ends, its memory is freed as well.
+ * allocates new memory. Call this function before you reset a device, and before the program ends
+ * if you check for leaks. When a thread ends, its memory is freed as well.
  */
 void samebits_close(void);
 
 /**
- * Writes an accumulator without elements to host memory at `accumulator`: SAMEBITS_ACCUMULATOR_F32 bytes for floats
- * and halves, and SAMEBITS_ACCUMULATOR_F64 bytes for doubles. The bytes can be copied, stored, and sent to other
- * machines; equal sums of equally many elements have equal bytes. EXACT.md of the Rust crate defines their layout.
+ * Writes an accumulator without elements to host memory at `accumulator`. It has
+ * SAMEBITS_ACCUMULATOR_F32 bytes for floats and halves, and SAMEBITS_ACCUMULATOR_F64 bytes for
+ * doubles. The bytes can be copied, stored, and sent to other machines. Accumulators of the same
+ * number of elements with equal sums have equal bytes. EXACT.md of the Rust crate defines the
+ * layout.
  */
 samebits_status samebits_accumulator_begin(uint32_t type,
                                            void *accumulator);
@@ -423,7 +428,8 @@ samebits_status samebits_accumulator_add(uint32_t type,
                                          uint64_t n);
 
 /**
- * Adds the products of `n` elements in host memory at `a` and at `b`, pair by pair, to an accumulator.
+ * Adds the products of the `n` pairs of elements in host memory at `a` and at `b` to an
+ * accumulator.
  */
 samebits_status samebits_accumulator_add_products(uint32_t type,
                                                   void *accumulator,
@@ -432,8 +438,8 @@ samebits_status samebits_accumulator_add_products(uint32_t type,
                                                   uint64_t n);
 
 /**
- * Adds the `n` elements in device memory at `input` to an accumulator, which is in host memory, and waits for the
- * stream. The bytes are those that samebits_accumulator_add would give.
+ * Adds the `n` elements in device memory at `input` to an accumulator in host memory, and waits
+ * for the stream. The accumulator has the same bytes as after samebits_accumulator_add.
  */
 samebits_status samebits_accumulator_add_device(uint32_t type,
                                                 void *accumulator,
@@ -442,8 +448,8 @@ samebits_status samebits_accumulator_add_device(uint32_t type,
                                                 void *stream);
 
 /**
- * Adds the products of `n` elements in device memory at `a` and at `b` to an accumulator, which is in host memory,
- * and waits for the stream.
+ * Adds the products of the `n` pairs of elements in device memory at `a` and at `b` to an
+ * accumulator in host memory, and waits for the stream.
  */
 samebits_status samebits_accumulator_add_products_device(uint32_t type,
                                                          void *accumulator,
@@ -453,33 +459,35 @@ samebits_status samebits_accumulator_add_products_device(uint32_t type,
                                                          void *stream);
 
 /**
- * Merges the accumulator at `other` into the one at `accumulator`; merging in any order gives the same bytes.
+ * Merges the accumulator at `other` into the accumulator at `accumulator`. The bytes do not depend
+ * on the order of merges.
  */
 samebits_status samebits_accumulator_merge(uint32_t type,
                                            void *accumulator,
                                            const void *other);
 
 /**
- * Writes the sum of an accumulator's elements, rounded once, to host memory at `result`. The accumulator is not
- * changed.
+ * Writes the sum of an accumulator's elements, rounded once, to host memory at `result`. The
+ * accumulator is not changed.
  */
 samebits_status samebits_accumulator_round(uint32_t type,
                                            const void *accumulator,
                                            void *result);
 
 /**
- * Writes the square root of an accumulator's sum, rounded once, to host memory at `result`. The root of a sum of
- * squares is the norm.
+ * Writes the square root of an accumulator's sum, rounded once, to host memory at `result`. The
+ * root of a sum of squares is the norm.
  */
 samebits_status samebits_accumulator_round_sqrt(uint32_t type,
                                                 const void *accumulator,
                                                 void *result);
 
 /**
- * Writes the smallest or largest element of each of `rows` rows, and the lowest index of an element that has it, to
- * consecutive elements of device memory at `values` and `indices`. The operation is SAMEBITS_MIN, SAMEBITS_MAX or
- * SAMEBITS_LARGEST_MAGNITUDE. The indices are uint64_t; `values` may be null. NaN is ignored, unless all elements of
- * a row are NaN: then the index is 0. A `pitch` of 0 means contiguous rows. Does not wait, and can be captured into a graph.
+ * Writes the smallest or largest element of each of `rows` rows, and the lowest index of an
+ * element with this value, to consecutive elements of device memory at `values` and `indices`. The
+ * operation is SAMEBITS_MIN, SAMEBITS_MAX or SAMEBITS_LARGEST_MAGNITUDE. The indices are uint64_t;
+ * `values` may be null. NaNs are ignored; if all elements of a row are NaN, the index is 0. A
+ * `pitch` of 0 means contiguous rows. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_find_rows_into(uint32_t operation,
                                         uint32_t type,
@@ -492,9 +500,9 @@ samebits_status samebits_find_rows_into(uint32_t operation,
                                         void *stream);
 
 /**
- * Writes the minimum and the maximum of each of `rows` rows, in one pass, to consecutive elements of device memory at
- * `minima` and `maxima`. A single row may be empty. A `pitch` of 0 means contiguous rows. Does not wait, and can be captured
- * into a graph.
+ * Writes the minimum and the maximum of each of `rows` rows, in one pass, to consecutive elements
+ * of device memory at `minima` and `maxima`. A single row may be empty. A `pitch` of 0 means
+ * contiguous rows. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_min_max_rows_into(uint32_t type,
                                            const void *input,
@@ -506,9 +514,10 @@ samebits_status samebits_min_max_rows_into(uint32_t type,
                                            void *stream);
 
 /**
- * Writes the sum of the products of the `n` elements at `a` and at `b` to device memory at `output`. Each product is
- * rounded, and the products are added in the order of the sum. The types are those of 32 and 64 bits, SAMEBITS_F16 and
- * SAMEBITS_BF16. Does not wait, and can be captured into a graph.
+ * Writes the sum of the products of the `n` elements at `a` and at `b` to device memory at
+ * `output`. Each product is rounded, and the products are added in the order of samebits_sum_into.
+ * The type must have 32 or 64 bits, or be SAMEBITS_F16 or SAMEBITS_BF16. Does not wait, and can be
+ * captured into a graph.
  */
 samebits_status samebits_dot_into(uint32_t type,
                                   const void *a,
@@ -518,8 +527,9 @@ samebits_status samebits_dot_into(uint32_t type,
                                   void *stream);
 
 /**
- * Writes the dot product of elements that are converted to a type of twice the size before they are multiplied. The type is
- * SAMEBITS_F32, SAMEBITS_I32 or SAMEBITS_U32. Otherwise like samebits_dot_into.
+ * Writes the dot product of elements that are converted to a type of twice the size before they
+ * are multiplied. The type is SAMEBITS_F32, SAMEBITS_I32 or SAMEBITS_U32. Otherwise, the function
+ * is like samebits_dot_into.
  */
 samebits_status samebits_dot_wide_into(uint32_t type,
                                        const void *a,
@@ -529,7 +539,8 @@ samebits_status samebits_dot_wide_into(uint32_t type,
                                        void *stream);
 
 /**
- * Writes the results of samebits_find_rows_into for rows in host memory to host memory. Needs no GPU.
+ * Writes the results of samebits_find_rows_into for rows in host memory to host memory. Needs no
+ * GPU.
  */
 samebits_status samebits_host_find_rows(uint32_t operation,
                                         uint32_t type,
@@ -541,7 +552,8 @@ samebits_status samebits_host_find_rows(uint32_t operation,
                                         uint64_t *indices);
 
 /**
- * Writes the results of samebits_min_max_rows_into for rows in host memory to host memory. Needs no GPU.
+ * Writes the results of samebits_min_max_rows_into for rows in host memory to host memory. Needs
+ * no GPU.
  */
 samebits_status samebits_host_min_max_rows(uint32_t type,
                                            const void *input,
@@ -552,8 +564,8 @@ samebits_status samebits_host_min_max_rows(uint32_t type,
                                            void *maxima);
 
 /**
- * Writes the dot product of host memory, bit-identical to that of samebits_dot_into, to host memory at `result`. Needs no
- * GPU.
+ * Writes the dot product of elements in host memory, bit-identical to the result of
+ * samebits_dot_into, to host memory at `result`. Needs no GPU.
  */
 samebits_status samebits_host_dot(uint32_t type,
                                   const void *a,
@@ -562,8 +574,8 @@ samebits_status samebits_host_dot(uint32_t type,
                                   void *result);
 
 /**
- * Writes the dot product of host memory, bit-identical to that of samebits_dot_wide_into, to host memory at `result`. Needs
- * no GPU.
+ * Writes the dot product of elements in host memory, bit-identical to the result of
+ * samebits_dot_wide_into, to host memory at `result`. Needs no GPU.
  */
 samebits_status samebits_host_dot_wide(uint32_t type,
                                        const void *a,
@@ -572,9 +584,10 @@ samebits_status samebits_host_dot_wide(uint32_t type,
                                        void *result);
 
 /**
- * Writes the result of a samebits_operation along one axis of a contiguous tensor, whose `rank` lengths are at `shape`, to
- * consecutive elements of device memory at `output`. The results have the shape of the tensor without the axis, and each is
- * bit-identical to that of a slice. Does not wait, and can be captured into a graph.
+ * Writes the result of a samebits_operation along one axis of a contiguous tensor, whose `rank`
+ * lengths are at `shape`, to consecutive elements of device memory at `output`. The results have
+ * the shape of the tensor without the axis. Each result is bit-identical to that of a slice with
+ * the same elements. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_reduce_axis_into(uint32_t operation,
                                           uint32_t type,
@@ -586,7 +599,8 @@ samebits_status samebits_reduce_axis_into(uint32_t operation,
                                           void *stream);
 
 /**
- * Writes the results of samebits_reduce_axis_into for a tensor in host memory to host memory. Needs no GPU.
+ * Writes the results of samebits_reduce_axis_into for a tensor in host memory to host memory.
+ * Needs no GPU.
  */
 samebits_status samebits_host_reduce_axis(uint32_t operation,
                                           uint32_t type,
@@ -597,8 +611,9 @@ samebits_status samebits_host_reduce_axis(uint32_t operation,
                                           void *result);
 
 /**
- * Makes a list of `count` slices in device memory, whose addresses are at `inputs` and whose lengths are at `lengths`. The
- * list can be reduced many times, also in a graph; it does not keep the slices. Waits for a copy to the device.
+ * Makes a list of `count` slices in device memory, whose addresses are at `inputs` and whose
+ * lengths are at `lengths`. The list can be reduced many times, and in a graph. It does not keep
+ * the slices alive. Waits until the addresses and lengths have been copied to the device.
  */
 samebits_status samebits_list_new(uint32_t type,
                                   const void *const *inputs,
@@ -608,14 +623,14 @@ samebits_status samebits_list_new(uint32_t type,
                                   samebits_list **list);
 
 /**
- * Frees a list, after the work that uses it. A null pointer is ignored.
+ * Frees a list after the work that uses it. A null pointer is ignored.
  */
 void samebits_list_free(samebits_list *list);
 
 /**
- * Writes the result of a samebits_operation for each slice of a list to consecutive elements of device memory at `output`, and
- * the result for all slices together to `total`. One of the two may be null. The type must be that of the list. Does not
- * wait, and can be captured into a graph.
+ * Writes the result of a samebits_operation for each slice of a list to consecutive elements of
+ * device memory at `output`, and the result for all slices together to `total`. One of the two may
+ * be null. The type must be the type of the list. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_reduce_list_into(uint32_t operation,
                                           uint32_t type,
@@ -625,7 +640,8 @@ samebits_status samebits_reduce_list_into(uint32_t operation,
                                           void *stream);
 
 /**
- * Writes the results of samebits_reduce_list_into for `count` slices in host memory to host memory. Needs no GPU.
+ * Writes the results of samebits_reduce_list_into for `count` slices in host memory to host
+ * memory. Needs no GPU.
  */
 samebits_status samebits_host_reduce_list(uint32_t operation,
                                           uint32_t type,
@@ -636,11 +652,12 @@ samebits_status samebits_host_reduce_list(uint32_t operation,
                                           void *total);
 
 /**
- * Writes the result of a samebits_operation for each of `rows` ragged rows of the `n` elements at `input` to consecutive
- * elements of device memory at `output`. Row r has elements offsets[r] to offsets[r + 1] - 1; the offsets are uint64_t in
- * device memory. Does not wait, and can be captured into a graph. If a row ends before it begins or beyond the input, its
- * result is that of an empty row, and the word at `bad` in device memory, which you set to 0 before, becomes the complement of
- * the number of the first such row.
+ * Writes the result of a samebits_operation for each of `rows` ragged rows of the `n` elements at
+ * `input` to consecutive elements of device memory at `output`. Row r has elements offsets[r] to
+ * offsets[r + 1] - 1; the offsets are uint64_t in device memory. Does not wait, and can be
+ * captured into a graph. If a row ends before it begins or after the end of the input, its result
+ * is that of an empty row, and the number of the first such row is recorded: the word at `bad` in
+ * device memory, which you must set to 0 before the call, becomes the complement of this number.
  */
 samebits_status samebits_reduce_ragged_into(uint32_t operation,
                                             uint32_t type,
@@ -653,8 +670,8 @@ samebits_status samebits_reduce_ragged_into(uint32_t operation,
                                             void *stream);
 
 /**
- * Writes the results of samebits_reduce_ragged_into for rows in host memory to host memory. Bad offsets are an error. Needs
- * no GPU.
+ * Writes the results of samebits_reduce_ragged_into for rows in host memory to host memory. Bad
+ * offsets are an error. Needs no GPU.
  */
 samebits_status samebits_host_reduce_ragged(uint32_t operation,
                                             uint32_t type,
@@ -665,9 +682,10 @@ samebits_status samebits_host_reduce_ragged(uint32_t operation,
                                             void *result);
 
 /**
- * Writes the mean of each of `rows` rows of floats, and its variance, to consecutive elements of device memory at `means` and
- * `variances`, in one pass. The variance is the sum of the squared differences from the mean, divided by the number of
- * elements less `less`, and NaN if there are not more. One of the two pointers may be null. A `pitch` of 0 means
+ * Writes the mean of each of `rows` rows of floats, and its variance, to consecutive elements of
+ * device memory at `means` and `variances`, in one pass. The variance is the sum of the squared
+ * differences from the mean, divided by the number of elements minus `less`. It is NaN if the
+ * number of elements is at most `less`. One of the two pointers may be null. A `pitch` of 0 means
  * contiguous rows. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_moments_rows_into(uint32_t type,
@@ -681,7 +699,8 @@ samebits_status samebits_moments_rows_into(uint32_t type,
                                            void *stream);
 
 /**
- * Writes the results of samebits_moments_rows_into for rows in host memory to host memory. Needs no GPU.
+ * Writes the results of samebits_moments_rows_into for rows in host memory to host memory. Needs
+ * no GPU.
  */
 samebits_status samebits_host_moments_rows(uint32_t type,
                                            const void *input,
@@ -693,8 +712,34 @@ samebits_status samebits_host_moments_rows(uint32_t type,
                                            void *variances);
 
 /**
- * Writes the result of a samebits_operation over the `n` elements at `input`, whose samebits_type is `type`, to device
- * memory at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+ * Writes the log-sum-exp of each of `rows` rows of floats, the logarithm of the sum of the
+ * exponentials of its elements, to consecutive elements of device memory at `output`. Does not
+ * overflow. A row with NaN has the result NaN. A `pitch` of 0 means contiguous rows. Does not
+ * wait, and can be captured into a graph.
+ */
+samebits_status samebits_log_sum_exp_rows_into(uint32_t type,
+                                               const void *input,
+                                               uint64_t rows,
+                                               uint64_t elements,
+                                               uint64_t pitch,
+                                               void *output,
+                                               void *stream);
+
+/**
+ * Writes the results of samebits_log_sum_exp_rows_into for rows in host memory to host memory.
+ * Needs no GPU.
+ */
+samebits_status samebits_host_log_sum_exp_rows(uint32_t type,
+                                               const void *input,
+                                               uint64_t rows,
+                                               uint64_t elements,
+                                               uint64_t pitch,
+                                               void *result);
+
+/**
+ * Writes the result of a samebits_operation over the `n` elements at `input`, whose samebits_type
+ * is `type`, to device memory at `output`, in the order of the stream. Does not wait, and can be
+ * captured into a graph.
  */
 samebits_status samebits_reduce_into(uint32_t operation,
                                      uint32_t type,
@@ -704,8 +749,9 @@ samebits_status samebits_reduce_into(uint32_t operation,
                                      void *stream);
 
 /**
- * Writes the result of a samebits_operation for each of `rows` rows to consecutive elements of device memory at
- * `output`, like samebits_sum_rows_into. Each result is bit-identical to that of the row alone.
+ * Writes the result of a samebits_operation for each of `rows` rows to consecutive elements of
+ * device memory at `output`, like samebits_sum_rows_into. Each result is bit-identical to the
+ * result for the row alone.
  */
 samebits_status samebits_reduce_rows_into(uint32_t operation,
                                           uint32_t type,
@@ -717,8 +763,9 @@ samebits_status samebits_reduce_rows_into(uint32_t operation,
                                           void *stream);
 
 /**
- * Writes the result of a samebits_operation over the `n` elements in host memory at `input` to host memory at
- * `result`. It is bit-identical to that of samebits_reduce_into. Needs no GPU.
+ * Writes the result of a samebits_operation over the `n` elements in host memory at `input` to
+ * host memory at `result`. It is bit-identical to the result of samebits_reduce_into. Needs no
+ * GPU.
  */
 samebits_status samebits_host_reduce(uint32_t operation,
                                      uint32_t type,
@@ -727,8 +774,8 @@ samebits_status samebits_host_reduce(uint32_t operation,
                                      void *result);
 
 /**
- * Writes the result of a samebits_operation for each row in host memory to host memory at `result`. The results are
- * bit-identical to those of samebits_reduce_rows_into. Needs no GPU.
+ * Writes the result of a samebits_operation for each row in host memory to host memory at
+ * `result`. The results are bit-identical to those of samebits_reduce_rows_into. Needs no GPU.
  */
 samebits_status samebits_host_reduce_rows(uint32_t operation,
                                           uint32_t type,

@@ -1,4 +1,5 @@
-//! The C functions that reduce along an axis, lists of slices, and ragged rows.
+//! The C functions that reduce along an axis, lists of slices, and ragged rows, and that compute
+//! statistics of rows.
 #![expect(unsafe_code, reason = "C passes addresses and calls functions by their names")]
 
 use std::ffi::c_void;
@@ -332,6 +333,63 @@ pub unsafe extern "C" fn samebits_host_moments_rows(
                 write(address::<A>("means", means.cast(), rows)?, found.0.into_iter());
                 write(address::<A>("variances", variances.cast(), rows)?, found.1.into_iter());
             }
+            Ok(())
+        })
+    })
+}
+
+/// Writes the log-sum-exp of each of `rows` rows of floats, the logarithm of the sum of the
+/// exponentials of its elements, to consecutive elements of device memory at `output`. Does not
+/// overflow. A row with NaN has the result NaN. A `pitch` of 0 means contiguous rows. Does not
+/// wait, and can be captured into a graph.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_log_sum_exp_rows_into(
+    type_: u32,
+    input: *const c_void,
+    rows: u64,
+    elements: u64,
+    pitch: u64,
+    output: *mut c_void,
+    stream: *mut c_void,
+) -> samebits_status {
+    checked(|| {
+        let rows = Rows { rows, elements, pitch }.checked();
+        with_type!(type_, T, {
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                let stream = raw::Stream::of(stream)?;
+                Ok(raw::log_sum_exp_rows_into::<T>(stream, input as u64, rows, output as u64)?)
+            }
+        })
+    })
+}
+
+/// Writes the results of samebits_log_sum_exp_rows_into for rows in host memory to host memory.
+/// Needs no GPU.
+///
+/// # Safety
+/// The pointers must be valid, as the header requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn samebits_host_log_sum_exp_rows(
+    type_: u32,
+    input: *const c_void,
+    rows: u64,
+    elements: u64,
+    pitch: u64,
+    result: *mut c_void,
+) -> samebits_status {
+    checked(|| {
+        let layout = Rows { rows, elements, pitch }.checked();
+        with_type!(type_, T, {
+            type A = <T as Element>::Output;
+            // SAFETY: guaranteed by the caller.
+            let all = unsafe { self::elements::<T>(input, layout.span().unwrap_or(u64::MAX)) }?;
+            let found = on_threads(|| host::log_sum_exp_rows(all, layout))?;
+            // SAFETY: the address has room for as many results as there are rows, and is aligned.
+            unsafe { write(address::<A>("result", result.cast(), rows)?, found.into_iter()) };
             Ok(())
         })
     })

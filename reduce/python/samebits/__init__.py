@@ -34,6 +34,7 @@ __all__ = [
     "foreach",
     "is_available",
     "largest_magnitude",
+    "log_sum_exp",
     "max",
     "mean",
     "min",
@@ -220,6 +221,15 @@ def moments(x, axis=None, *, ddof=0):
     small beside the mean. ``x`` is a NumPy array, a torch tensor or a CuPy array. A block adds a row, so few long rows are slow.
     """
     return _forms.moments(x, axis, ddof)
+
+
+def log_sum_exp(x, axis=None):
+    """Return the logarithm of the sum of the exponentials of floats, or that of each row with ``axis=-1``, in one pass.
+
+    It does not overflow. The result of no elements is minus infinity, and that of elements with NaN is NaN. ``x`` is a NumPy
+    array, a torch tensor or a CuPy array. A block reads a row, so few long rows are slow.
+    """
+    return _forms.log_sum_exp(x, axis)
 
 
 def exact_sum(x, axis=None, *, out=None, stream=None):

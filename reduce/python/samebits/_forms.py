@@ -1,4 +1,4 @@
-"""Indices, both extremes in one pass, dot products, other axes, lists and ragged rows.
+"""Indices, both extremes in one pass, dot products, other axes, lists, ragged rows and statistics of rows.
 
 The arrays are NumPy arrays, torch tensors and CuPy arrays.
 """
@@ -8,7 +8,7 @@ import sys
 
 from . import _checks
 from ._samebits import dot as _dot
-from ._samebits import List, find_rows, host_reduce_list, min_max_rows, moments_rows, reduce_columns, reduce_ragged
+from ._samebits import List, find_rows, host_reduce_list, log_sum_exp_rows, min_max_rows, moments_rows, reduce_columns, reduce_ragged
 
 
 class _Numpy:
@@ -233,18 +233,34 @@ def ragged(x, offsets, operation, wide):
     return x.made(target)
 
 
+def _rows_of_floats(x, function, axis):
+    """Returns the array, its rows, and the shape and the type of a statistic of each row."""
+    x = _of(x, function)
+    if x.name not in _checks.FLOATS:
+        raise TypeError(f"samebits.{function} is only for {', '.join(_checks.FLOATS)}, but the array is {x.name}: convert it to one of them")
+    by_rows, rows = _checks.rows_of(x.shape, x.strides, axis, _checks.SUM)
+    return x, rows, (x.shape[:-1] if by_rows else (), _checks.RESULTS[x.kind])
+
+
 def moments(x, axis, ddof):
     """Returns the means and the variances."""
-    x = _of(x, "moments")
-    if x.name not in _checks.FLOATS:
-        raise TypeError(f"samebits.moments is only for {', '.join(_checks.FLOATS)}, but the array is {x.name}: convert it to one of them")
+    x, rows, result = _rows_of_floats(x, "moments", axis)
     if not hasattr(ddof, "__index__") or ddof < 0:
         raise ValueError(f"ddof is {ddof!r}: pass an integer that is not negative")
-    by_rows, rows = _checks.rows_of(x.shape, x.strides, axis, _checks.SUM)
-    shape, name = x.shape[:-1] if by_rows else (), _checks.RESULTS[x.kind]
-    (means, first), (variances, second) = x.room(shape, name), x.room(shape, name)
+    (means, first), (variances, second) = x.room(*result), x.room(*result)
     if rows[0] and rows[1]:
         moments_rows(x.kind, x.address, rows, int(ddof), first, second, x.place)
     elif rows[0]:
         means[...] = variances[...] = float("nan")
     return x.made(means), x.made(variances)
+
+
+def log_sum_exp(x, axis):
+    """Returns the logarithms of the sums of exponentials."""
+    x, rows, result = _rows_of_floats(x, "log_sum_exp", axis)
+    found, address = x.room(*result)
+    if rows[0] and rows[1]:
+        log_sum_exp_rows(x.kind, x.address, rows, address, x.place)
+    elif rows[0]:
+        found[...] = float("-inf")
+    return x.made(found)

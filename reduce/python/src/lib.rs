@@ -27,7 +27,9 @@ mod _samebits {
     #[pymodule_export]
     use super::forms::{dot, find_rows, min_max_rows};
     #[pymodule_export]
-    use super::many::{List, host_reduce_list, moments_rows, reduce_columns, reduce_ragged};
+    use super::many::{
+        List, host_reduce_list, log_sum_exp_rows, moments_rows, reduce_columns, reduce_ragged,
+    };
     #[pymodule_export]
     use super::reduce::{
         Mark, close, device_of, exact_dot_into, host_exact_dot, host_reduce, host_reduce_rows,

@@ -201,3 +201,33 @@ pub(crate) fn moments_rows(
         .map_err(raised)
     })
 }
+
+/// Writes the log-sum-exp of each row to an address.
+#[pyfunction]
+pub(crate) fn log_sum_exp_rows(
+    py: Python<'_>,
+    kind: u8,
+    input: u64,
+    rows: (u64, u64, u64),
+    output: u64,
+    place: Place,
+) -> PyResult<()> {
+    let layout = Rows::new(rows.0, rows.1).pitch(rows.2);
+    with_type!(kind, T, {
+        let Some((device, handle)) = place else {
+            // SAFETY: the Python code has checked the rows and their alignment, and keeps the array
+            // alive.
+            let all = unsafe { elements::<T>(input as usize, layout.span().unwrap_or(0)) };
+            let found = py.detach(|| on_threads(|| host::log_sum_exp_rows(all, layout)));
+            // SAFETY: the Python code has allocated room for one result per row.
+            unsafe { write(&found.map_err(raised)?, output as usize) };
+            return Ok(());
+        };
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
+        // the stream has passed this point.
+        py.detach(|| unsafe {
+            raw::log_sum_exp_rows_into::<T>(stream(device, handle)?, input, layout, output)
+        })
+        .map_err(raised)
+    })
+}

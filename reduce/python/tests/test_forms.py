@@ -157,3 +157,23 @@ def test_moments_are_numpys(name):
         samebits.moments(numpy.ones(3, numpy.int32))
     with pytest.raises(ValueError, match="ddof"):
         samebits.moments(x, ddof=-1)
+
+
+@pytest.mark.parametrize("name", ("float16", "float32", "float64"))
+def test_log_sum_exp_is_numpys(name):
+    x = (numpy.random.default_rng(5).standard_normal((6, 3000)) * 5).astype(name)
+    found = samebits.log_sum_exp(x, axis=-1)
+    expected = numpy.logaddexp.reduce(x.astype(numpy.float64), axis=-1)
+    assert found.dtype == samebits.sum(x).dtype and found.shape == (6,)
+    assert numpy.allclose(found, expected, rtol=0, atol=1e-11 if name == "float64" else 2e-6)
+    assert samebits.log_sum_exp(x[2]) == found[2]
+    large = numpy.full(1000, numpy.finfo(name).max, name)
+    assert samebits.log_sum_exp(large) == pytest.approx(float(large[0]), rel=1e-3)
+    assert samebits.log_sum_exp(numpy.zeros(0, name)) == -numpy.inf
+    assert (samebits.log_sum_exp(numpy.zeros((2, 0), name), axis=-1) == -numpy.inf).all()
+    assert samebits.log_sum_exp(numpy.zeros((0, 2), name), axis=-1).shape == (0,)
+    x[1, 5], x[3, 7] = numpy.nan, numpy.inf
+    found = samebits.log_sum_exp(x, axis=-1)
+    assert numpy.isnan(found[1]) and found[3] == numpy.inf and numpy.isfinite(found[[0, 2, 4, 5]]).all()
+    with pytest.raises(TypeError, match="samebits.log_sum_exp is only for"):
+        samebits.log_sum_exp(numpy.ones(3, numpy.int32))

@@ -9,13 +9,6 @@ __device__ double to_double(In element)
     return value;
 }
 
-__device__ Acc from_double(double value)
-{
-    Acc result;
-    asm("FROM_DOUBLE %0, %1;" : "=" VALUES (result) : "d"(value));
-    return result;
-}
-
 __device__ Moments join(Moments a, Moments b) { return Moments{__dadd_rn(a.sum, b.sum), __dadd_rn(a.squares, b.squares)}; }
 
 // Adds the vectors of thread `t` of `step` threads, with one pair of sums for each element of a vector. Lane 0 gets the
@@ -26,15 +19,9 @@ __device__ Moments moments_of(const In* row, u32 n, double first, u32 t, u32 ste
     for (u32 e = 0; e < Width; e++) all[e] = Moments{0, 0};
     const bool aligned = (u64)row % 16 == 0;
     #pragma unroll 1
-    for (u32 w = t; w < (n + Width - 1) / Width; w += ROWS * step) {
+    for (u32 w = t; w < vectors_of(n); w += ROWS * step) {
         Vector vectors[ROWS];
-        #pragma unroll
-        for (u32 r = 0; r < ROWS; r++) {
-            const u64 begin = (u64)(w + r * step) * Width;
-            vectors[r].pair[0] = vectors[r].pair[1] = 0;
-            if (aligned && begin + Width <= n) load(vectors[r], row + begin, true);
-            else if (begin < n) vectors[r] = some(row + begin, n - begin < Width ? (u32)(n - begin) : Width);
-        }
+        gather(vectors, row, n, w, step, aligned);
         #pragma unroll
         for (u32 r = 0; r < ROWS; r++)
             for (u32 e = 0; e < Width; e++) {

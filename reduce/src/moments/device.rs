@@ -7,28 +7,15 @@ use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
 use crate::{
     Element, Error, Kernel, Operation, Reducer, Result, Rows,
-    cuda::{self, Address, Param, Stream},
+    cuda::{Address, Param, Stream},
     element::{Itself, Read},
     engine::Engine,
     free, kept,
+    statistics::check,
 };
 
-/// The maximum number of elements in a row, because a kernel counts them with 32 bits.
-const LONGEST: u64 = u32::MAX as u64;
-
-/// Fails if the elements are not floats.
-pub(super) fn check<T: Element>() -> Result<()> {
-    if T::FLOAT {
-        return Ok(());
-    }
-    let elements = <T as Read<Itself>>::TYPES.name;
-    Err(Error::OnlyFloats { operation: "the variance", elements })
-}
-
-/// Returns the number of threads that add a row.
-pub(super) fn threads(elements: u64, size: u64) -> u32 {
-    if elements * size <= 2 << 10 { 32 } else { 256 }
-}
+/// The name of these statistics in error messages.
+pub(super) const NAME: &str = "the variance";
 
 /// Returns the kernel in which `threads` threads add a row.
 #[doc(hidden)]
@@ -38,15 +25,6 @@ pub fn kernel<T: Element>(threads: u32) -> Kernel {
         32 => Kernel::single("moments_lanes", of, |texts| texts.moments[0]),
         _ => Kernel::single("moments_block", of, |texts| texts.moments[1]),
     }
-}
-
-/// Returns the number of blocks of 256 threads, and the number of threads that add a row.
-#[doc(hidden)]
-pub fn plan(rows: Rows, size: u64) -> [u32; 2] {
-    let (count, elements, _) = rows.numbers();
-    let threads = threads(elements, size);
-    let each = u64::from(256 / threads);
-    [count.div_ceil(each).min(1 << 30) as u32, threads]
 }
 
 impl<T: Element> Engine<T> {
@@ -59,22 +37,10 @@ impl<T: Element> Engine<T> {
         less: u64,
         [means, variances]: [Option<Address<'_>>; 2],
     ) -> Result<()> {
-        let (count, elements, pitch) = rows.numbers();
-        if elements > LONGEST {
-            return Err(Error::LongRows { elements, most: LONGEST });
-        }
-        let [grid, threads] = plan(rows, size_of::<T>() as u64);
-        let (function, _) = self.known().get(self.queue(), kernel::<T>(threads), 256)?;
-        let params = [
-            Param::Memory(input),
-            means.map_or(Param::Null, Param::Memory),
-            variances.map_or(Param::Null, Param::Memory),
-            Param::U64(count),
-            Param::U32(elements as u32),
-            Param::U64(pitch),
-            Param::U64(less),
-        ];
-        cuda::launch_form(function, self.queue().stream, [grid, 256], params)
+        let [means, variances] = [means, variances].map(|at| at.map_or(Param::Null, Param::Memory));
+        self.statistics(rows, kernel::<T>, |[count, elements, pitch, _]| {
+            [Param::Memory(input), means, variances, count, elements, pitch, Param::U64(less)]
+        })
     }
 }
 
@@ -96,7 +62,7 @@ impl<T: Element> Reducer<T> {
         means: &mut impl DevicePtrMut<T::Output>,
         variances: &mut impl DevicePtrMut<T::Output>,
     ) -> Result<()> {
-        check::<T>()?;
+        check::<T>(NAME)?;
         rows.check(slice.len() as u64, means.len().min(variances.len()) as u64)?;
         self.same_context("variances", variances.stream())?;
         let (variances, _writes) = Address::of_result(variances, self.stream())?;
@@ -139,7 +105,7 @@ pub unsafe fn raw_moments_rows_into<T: Element>(
     means: u64,
     variances: u64,
 ) -> Result<()> {
-    check::<T>()?;
+    check::<T>(NAME)?;
     let (count, ..) = rows.numbers();
     let all = rows.check(u64::MAX, count)?;
     if means == 0 && variances == 0 {

@@ -1,10 +1,9 @@
 //! Means and variances on the CPU.
 
-use super::device::{check, threads};
+use super::device::NAME;
 use crate::{
     Accumulator, Element, Result, Rows,
-    element::{Itself, Read},
-    threads::each,
+    statistics::{doubles, halve, of_rows, threads},
 };
 
 /// The sums of differences and of their squares.
@@ -31,25 +30,15 @@ pub fn moments_rows<T: Element>(
     rows: Rows,
     less: u64,
 ) -> Result<(Vec<T::Output>, Vec<T::Output>)> {
-    check::<T>()?;
-    rows.check(slice.len() as u64, u64::MAX)?;
-    let (count, elements, pitch) = rows.numbers();
-    let row = |row: usize| {
-        let row = &slice[row * pitch as usize..][..elements as usize];
-        let [mean, variance] = moments(row, less);
-        let value = |value: f64| T::Output::of_double(value).canonical();
-        (value(mean), value(variance))
-    };
-    Ok(each(count as usize, 16, row).into_iter().unzip())
+    let value = |value: f64| T::Output::of_double(value).canonical();
+    let found = of_rows(NAME, slice, rows, |row| moments(row, less).map(value))?;
+    Ok(found.into_iter().map(|[mean, variance]| (mean, variance)).unzip())
 }
 
 fn moments<T: Element>(row: &[T], less: u64) -> [f64; 2] {
     let (width, n) = (16 / size_of::<T>(), row.len());
     let threads = threads(n as u64, size_of::<T>() as u64) as usize;
-    let mut values = Vec::with_capacity(n);
-    <T as Read<Itself>>::read(row, |_, run| {
-        values.extend(run.iter().map(|value| value.to_double()))
-    });
+    let values = doubles(row);
     let first = match values[0] {
         first if first.is_finite() => first,
         _ => 0.0,
@@ -61,18 +50,8 @@ fn moments<T: Element>(row: &[T], less: u64) -> [f64; 2] {
             *sum = join(*sum, Moments { sum: difference, squares: difference * difference });
         }
     }
-    let halve = |values: &mut [Moments]| {
-        let mut half = values.len() / 2;
-        while half > 0 {
-            for i in 0..half {
-                values[i] = join(values[i], values[i + half]);
-            }
-            half /= 2;
-        }
-        values[0]
-    };
-    let mut lanes: Vec<Moments> = sums.chunks_mut(width).map(halve).collect();
-    let warps: Vec<Moments> = lanes.chunks_mut(32).map(halve).collect();
+    let mut lanes: Vec<Moments> = sums.chunks_mut(width).map(|sums| halve(sums, join)).collect();
+    let warps: Vec<Moments> = lanes.chunks_mut(32).map(|lanes| halve(lanes, join)).collect();
     let all = warps.into_iter().reduce(join).unwrap_or_default();
     let part = all.sum / n as f64;
     let rest = all.squares - all.sum * part;

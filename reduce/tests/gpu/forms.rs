@@ -1,9 +1,10 @@
-//! Tests that indices, extremes, dot products, columns, lists and ragged rows have the same bits on
-//! a device and the host, in calls that wait and in calls that do not, and in graphs.
+//! Tests that indices, extremes, dot products, columns, lists, ragged rows and statistics of rows
+//! have the same bits on a device and the host, in calls that wait and in calls that do not, and in
+//! graphs.
 #![expect(unsafe_code, reason = "the raw interface takes addresses")]
 
 use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, ValidAsZeroBits};
-use half::bf16;
+use half::{bf16, f16};
 use samebits::{Accumulator, Columns, Itself, Operation, Reducer, Rows, host, raw};
 
 use crate::{
@@ -270,11 +271,13 @@ fn forms_can_be_captured() {
     let mut index = gpu.stream.alloc_zeros::<u64>(1).unwrap();
     let mut sums = gpu.stream.alloc_zeros::<f32>(3).unwrap();
     let mut dot = gpu.stream.alloc_zeros::<f32>(1).unwrap();
+    let mut log = gpu.stream.alloc_zeros::<f32>(1).unwrap();
     let (rows, columns) = (Rows::new(1, 3_000_000), Columns::new(1_000_000, 3));
     let mut all = |reducer: &Reducer<f32>| {
         reducer.find_rows_into(Operation::Max, &device, rows, &mut value, &mut index).unwrap();
         reducer.reduce_columns_into(Operation::Max, &device, columns, &mut sums).unwrap();
         reducer.dot_into(&device, &device, &mut dot).unwrap();
+        reducer.log_sum_exp_rows_into(&device, rows, &mut log).unwrap();
     };
     all(&reducer);
     let graph = capture(&gpu.stream, || all(&reducer));
@@ -288,6 +291,8 @@ fn forms_can_be_captured() {
         assert_eq!(bits(&gpu.stream.clone_dtoh(&sums).unwrap()), bits(&maxima));
         let dot = gpu.stream.clone_dtoh(&dot).unwrap();
         assert_eq!(bits(&dot), bits(&[host::dot(&values, &values).unwrap()]));
+        let log = gpu.stream.clone_dtoh(&log).unwrap();
+        assert_eq!(bits(&log), bits(&host::log_sum_exp_rows(&values, rows).unwrap()));
     }
 }
 
@@ -316,4 +321,32 @@ fn means_and_variances_are_those_of_the_host() {
     moments::<f32>(&gpu);
     moments::<f64>(&gpu);
     moments::<bf16>(&gpu);
+}
+
+fn log_sum_exps<T: Drawn + DeviceRepr>(gpu: &Gpu)
+where
+    T::Output: DeviceRepr + ValidAsZeroBits,
+{
+    for (count, elements) in [(1000, 3), (2500, 128), (999, 1000), (64, 32_768), (3, 400_013)] {
+        let rows = Rows::new(count, elements).pitch(elements + 1);
+        // Those for maxima have NaN in many rows.
+        for operation in [Operation::Sum, Operation::Max] {
+            let values = slice::<T>((count * (elements + 1)) as usize, operation);
+            let device = gpu.stream.clone_htod(&values).unwrap();
+            let mut results = gpu.stream.alloc_zeros(count as usize).unwrap();
+            samebits::log_sum_exp_rows_into(&gpu.stream, &device, rows, &mut results).unwrap();
+            let expected = host::log_sum_exp_rows(&values, rows).unwrap();
+            let found = gpu.stream.clone_dtoh(&results).unwrap();
+            assert_eq!(bits(&found), bits(&expected), "{rows:?}");
+        }
+    }
+}
+
+#[test]
+fn log_sum_exps_are_those_of_the_host() {
+    let Some(gpu) = gpu() else { return };
+    log_sum_exps::<f32>(&gpu);
+    log_sum_exps::<f64>(&gpu);
+    log_sum_exps::<f16>(&gpu);
+    log_sum_exps::<bf16>(&gpu);
 }

@@ -1,0 +1,96 @@
+//! The parts that the statistics of rows of floats share. A warp or a block reads a row.
+
+use crate::{
+    Accumulator, Element, Error, Kernel, Result, Rows,
+    cuda::{self, Param},
+    element::{Itself, Read},
+    engine::Engine,
+    threads::each,
+};
+
+/// The maximum number of elements in a row, because a kernel counts them with 32 bits.
+const LONGEST: u64 = u32::MAX as u64;
+
+/// Fails if the elements are not floats. `operation` names the statistic in the message.
+pub(crate) fn check<T: Element>(operation: &'static str) -> Result<()> {
+    if T::FLOAT {
+        return Ok(());
+    }
+    Err(Error::OnlyFloats { operation, elements: <T as Read<Itself>>::TYPES.name })
+}
+
+/// Returns the number of threads that read a row.
+pub(crate) fn threads(elements: u64, size: u64) -> u32 {
+    if elements * size <= 2 << 10 { 32 } else { 256 }
+}
+
+/// Returns the number of blocks of 256 threads, and the number of threads that read a row.
+#[doc(hidden)]
+pub fn plan(rows: Rows, size: u64) -> [u32; 2] {
+    let (count, elements, _) = rows.numbers();
+    let threads = threads(elements, size);
+    let each = u64::from(256 / threads);
+    [count.div_ceil(each).min(1 << 30) as u32, threads]
+}
+
+impl<T: Element> Engine<T> {
+    /// Queues statistics of rows. The arguments of `kernel` and the last argument of `params` are
+    /// the number of threads that read a row; the other arguments of `params` are the number of
+    /// rows, their length and their pitch. The stream's context must be current, and the caller
+    /// must have checked the rows.
+    pub(crate) fn statistics<'m, const N: usize>(
+        &self,
+        rows: Rows,
+        kernel: impl Fn(u32) -> Kernel,
+        params: impl FnOnce([Param<'m>; 4]) -> [Param<'m>; N],
+    ) -> Result<()> {
+        let (count, elements, pitch) = rows.numbers();
+        if elements > LONGEST {
+            return Err(Error::LongRows { elements, most: LONGEST });
+        }
+        let [grid, threads] = plan(rows, size_of::<T>() as u64);
+        let (function, _) = self.known().get(self.queue(), kernel(threads), 256)?;
+        let layout = [
+            Param::U64(count),
+            Param::U32(elements as u32),
+            Param::U64(pitch),
+            Param::U32(threads),
+        ];
+        cuda::launch_form(function, self.queue().stream, [grid, 256], params(layout))
+    }
+}
+
+/// Returns the statistic of each row on the CPU, after the checks.
+pub(crate) fn of_rows<T: Element, V: Send + Sync>(
+    operation: &'static str,
+    slice: &[T],
+    rows: Rows,
+    statistic: impl Fn(&[T]) -> V + Sync,
+) -> Result<Vec<V>> {
+    check::<T>(operation)?;
+    rows.check(slice.len() as u64, u64::MAX)?;
+    let (count, elements, pitch) = rows.numbers();
+    let row = |row: usize| statistic(&slice[row * pitch as usize..][..elements as usize]);
+    Ok(each(count as usize, 16, row))
+}
+
+/// Returns the elements of a row as doubles.
+pub(crate) fn doubles<T: Element>(row: &[T]) -> Vec<f64> {
+    let mut values = Vec::with_capacity(row.len());
+    <T as Read<Itself>>::read(row, |_, run| {
+        values.extend(run.iter().map(|value| value.to_double()))
+    });
+    values
+}
+
+/// Halves values, as ORDER.md defines it, and returns the result.
+pub(crate) fn halve<V: Copy>(values: &mut [V], join: impl Fn(V, V) -> V) -> V {
+    let mut half = values.len() / 2;
+    while half > 0 {
+        for i in 0..half {
+            values[i] = join(values[i], values[i + half]);
+        }
+        half /= 2;
+    }
+    values[0]
+}
