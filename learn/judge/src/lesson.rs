@@ -437,10 +437,8 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     // If each thread has more than one element, nearly every byte of a sector must be used.
     let more = if matches!(scene.task.shape, Shape::Tiles { each: 1 }) { least } else { least / 4 };
     let most = least + more + 8 * u64::from(scene.grid);
-    // If the exercise has a budget for sectors, that budget gives its own advice on the grid that it
-    // is for.
-    let budgeted = scene.task.budgets.iter().any(|budget| budget.cost.what == SECTORS.what)
-        && matches!(scene.task.shape, Shape::Tiles { .. });
+    // If the exercise has a budget for sectors, that budget gives its own advice.
+    let budgeted = scene.task.budgets.iter().any(|budget| budget.cost.what == SECTORS.what);
     if sectors > most && !budgeted && scene.task.operation == Operation::Sum {
         return failure(
             format!(

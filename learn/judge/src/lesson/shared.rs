@@ -14,7 +14,12 @@ pub(super) fn apart(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
         return None;
     }
     let rounds = seen.traced.iter().flat_map(|block| &block.rounds);
-    rounds.flat_map(|round| &round.events).find_map(|event| {
+    let mut events = rounds.flat_map(|round| &round.events);
+    // The budget for conflicts gives its own advice.
+    if events.clone().any(|event| event.conflicts > 0) {
+        return None;
+    }
+    events.find_map(|event| {
         if event.what != "load" || event.space != "shared" || event.lanes.len() < 32 {
             return None;
         }
