@@ -202,6 +202,9 @@ impl Task {
             Shape::Alone => " The warps must share the elements.",
             _ => " The blocks and their lanes must share the elements.",
         };
+        if self.operation != Operation::Sum {
+            said += " The results of the warps, too, must be combined in a tree.";
+        }
         if self.operation == Operation::Sum && !self.copies {
             said += " Neighbouring lanes must load neighbouring elements.";
         }
