@@ -46,7 +46,9 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
             both.map(|(e, t)| (e, u64::from(tiles) * each * u64::from(t), t, tiles)).collect()
         }
         Shape::Alone => {
-            types.iter().map(|e| (*e, (1 << 14) + 1 + extra, task.blocks[0], 1)).collect()
+            // At 2^14 elements, each warp has the same share.
+            let of = |e: &Element| [0, 1 + extra].map(|n| (*e, (1 << 14) + n, task.blocks[0], 1));
+            types.iter().flat_map(of).collect()
         }
         Shape::Shares { .. } | Shape::Single { .. } | Shape::Mailbox { .. } => {
             let of = |e: &Element| {

@@ -149,6 +149,15 @@ fn subnormals(case: &Case) -> Result<(), Box<Failure>> {
     for (element, _) in case.modules.iter().filter(|(element, _)| *element != Element::I32) {
         let grid = case.task.shape.grids(n, threads)[0];
         let scene = Scene { watched: false, ..case.scene(*element, n, threads, grid) };
+        // An atomic addition of floats replaces subnormal numbers by 0. The lesson limits atomics.
+        let entry = scene.entry()?;
+        let kernel = scene.module.kernel(&entry).expect("the entry was found");
+        let is_atomic = |text: &str| text.contains("atom.") || text.contains("red.");
+        if (0..kernel.len() as u32)
+            .any(|pc| is_atomic(kernel.text(pc)) && kernel.text(pc).contains(".add.f"))
+        {
+            continue;
+        }
         let (numbers, bytes) = subnormal(*element, n, case.seed);
         let results = scene.run_bytes(&bytes)?.left.remove(0).results.remove(0);
         let shares = matches!(case.task.shape, Shape::Shares { .. });

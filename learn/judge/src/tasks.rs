@@ -209,7 +209,7 @@ pub static TASKS: [Task; 17] = [
         blocks: &[512],
         measured: (1 << 14, 1),
         budgets: &[
-            idea(INSTRUCTIONS, 2240),
+            idea(INSTRUCTIONS, 2200),
             at_most(BARRIERS, 16),
             at_most(REQUESTS, (1 << 14) / 128 + 8),
         ],
