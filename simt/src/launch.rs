@@ -132,6 +132,10 @@ pub struct Config {
     /// The linear indices of the blocks to run; `None` for all blocks. Choose a range if the whole
     /// grid would take too long. A cluster runs completely or not at all.
     pub blocks: Option<Range<u64>>,
+    /// Whether a random schedule delays blocks before atomics and before volatile or relaxed stores
+    /// to global memory, while other blocks continue. An update that consists of a load and a store
+    /// then loses the other blocks' updates.
+    pub stalls: bool,
 }
 
 impl Config {
@@ -154,6 +158,7 @@ impl Default for Config {
             threads: 0,
             memory: 16 << 30,
             blocks: None,
+            stalls: false,
         }
     }
 }

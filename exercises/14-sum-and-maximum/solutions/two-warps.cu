@@ -21,13 +21,15 @@ extern "C" __global__ void reduce(const Element* in, Element* sums, Element* max
     }
     if (tid % 32 == 0) { sums_of[tid / 32] = sum; maxima_of[tid / 32] = most; }
     __syncthreads();
-    unsigned int warps = blockDim.x / 32;
-    if (tid == 0) {
-        for (unsigned int w = 1; w < warps; w++) sum += sums_of[w];
-        sums[blockIdx.x] = sum;
+    unsigned int lane = tid % 32, warps = blockDim.x / 32;
+    if (tid / 32 == 0) {
+        sum = lane < warps ? sums_of[lane] : 0;
+        for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
+        if (lane == 0) sums[blockIdx.x] = sum;
     }
-    if (tid == 32) {
-        for (unsigned int w = 0; w < warps; w++) most = max(most, maxima_of[w]);
-        maxima[blockIdx.x] = most;
+    if (tid / 32 == 1) {
+        most = lane < warps ? maxima_of[lane] : lowest();
+        for (int s = 16; s > 0; s /= 2) most = max(most, __shfl_down_sync(0xffffffff, most, s));
+        if (lane == 0) maxima[blockIdx.x] = most;
     }
 }

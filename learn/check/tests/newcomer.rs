@@ -37,7 +37,7 @@ fn a_thread_loads_consecutive_vectors() {
     told(
         8,
         &edits,
-        &["global load sectors 8,193 of at most 4,097", "uses every byte of each sector"],
+        &["global load sectors 8,193 of at most 4,099", "uses every byte of each sector"],
         &[],
     );
 }

@@ -52,6 +52,14 @@ pub(crate) fn budget(case: &Case) -> Said {
                     .contains(&cost.what)
                     .then(|| (most * less).div_ceil(n) + most / 8 + 8)
             })?;
+            if task.shape.most().is_some() {
+                let other = 6 + 2 * (case.seed % 5) as u32;
+                measured(case, case.scene(Element::F32, n, usual, other), |cost, most| {
+                    [REQUESTS.what, SECTORS.what]
+                        .contains(&cost.what)
+                        .then(|| most + most / 8 + 8 * u64::from(other))
+                })?;
+            }
             for (element, _) in case.launches() {
                 let scene = case.scene(element, n, usual, grid);
                 measured(case, scene, |cost, most| Some(scaled(case, cost, most, element, usual)))?;

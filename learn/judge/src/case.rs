@@ -53,6 +53,7 @@ impl Case {
             watched: true,
             traced: false,
             gpu: None,
+            window: None,
             prints: &self.prints,
         }
     }

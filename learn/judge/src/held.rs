@@ -56,7 +56,12 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
                 return Err(Box::new(Failure::new(Stage::Right, said).at(lines)));
             }
         }
-        let mut said = format!("{}: {}", scene.what(), finding.sentence());
+        let launch = (finding.launch as usize).clamp(1, grids.len()) - 1;
+        let here = Scene { grid: grids[launch], ..*scene };
+        let mut said = format!("{}: {}", here.what(), finding.sentence());
+        if said.contains("at the same line") && said.ends_with("is missing between them") {
+            said += ", or two threads use the same element in one round";
+        }
         if !scene.task.warps {
             said = said.replace("a `__syncwarp()` is missing", "a `__syncthreads()` is missing");
         }
@@ -150,7 +155,14 @@ pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<F
             let place =
                 if task.shape.by_block() { format!("block {at}") } else { "no block".into() };
             let never = if task.shape.by_block() { "never wrote" } else { "wrote" };
-            return failure(format!("{}: {place} {never} its {name}", scene.what()));
+            // A ticket counter that wraps is 0 after the launch, unless blocks took the same ticket.
+            let twice = match left.tickets {
+                0 => String::new(),
+                tickets => format!(
+                    ", and `tickets[0]` is {tickets} at the end: if two blocks read it before either of them writes it, both take the same ticket; read and change it in one atomic, such as `atomicInc`"
+                ),
+            };
+            return failure(format!("{}: {place} {never} its {name}{twice}", scene.what()));
         }
         // If the blocks may divide the elements in any way, only the sum over all blocks is
         // checked.
@@ -173,7 +185,8 @@ pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<F
                 _ => format!("the {name} is {}", shown(element, *given)),
             };
             let looks = match name {
-                "sum" => values.looks(range, *given).map_or(String::new(), |l| format!(": {l}")),
+                "sum" => explained(scene, values, (which, at), *given)
+                    .map_or(String::new(), |l| format!(": {l}")),
                 _ => String::new(),
             };
             return failure(format!(
@@ -184,6 +197,33 @@ pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<F
         }
     }
     None
+}
+
+/// Describes the likely cause of a wrong sum, if there is exactly one, and if it also explains the
+/// sum of other elements.
+fn explained(
+    scene: &Scene<'_>,
+    values: &Values,
+    (which, at): (usize, usize),
+    given: f64,
+) -> Option<String> {
+    let range = held_by(scene, at);
+    let causes = values.looks(range.clone(), given);
+    if causes.iter().all(Vec::is_empty) {
+        return None;
+    }
+    let others = Values::draw(scene.element, scene.n, given.to_bits(), Draw::Signed);
+    let again = Scene { watched: false, traced: false, ..*scene };
+    let results = again.run(std::slice::from_ref(&others)).ok()?.left.remove(0).results;
+    let given = match scene.task.shape {
+        Shape::Shares { .. } => added(scene.element, &results[which]),
+        _ => results[which][at],
+    };
+    let others = others.looks(range, given);
+    causes.into_iter().zip(others).find_map(|(mut causes, others)| {
+        causes.retain(|cause| others.contains(cause));
+        (causes.len() == 1).then(|| causes.remove(0))
+    })
 }
 
 /// Adds partial sums in their own type; all additions are exact.

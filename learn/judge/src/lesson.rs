@@ -4,6 +4,8 @@
 //! so they hold for every type, block size and grid, and at sizes that the seed chooses.
 
 mod copies;
+mod mailbox;
+mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -44,12 +46,15 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
             both.map(|(e, t)| (e, u64::from(tiles) * each * u64::from(t), t, tiles)).collect()
         }
         Shape::Alone => {
-            types.iter().map(|e| (*e, (1 << 14) + 1 + extra, task.blocks[0], 1)).collect()
+            // At 2^14 elements, each warp has the same share.
+            let of = |e: &Element| [0, 1 + extra].map(|n| (*e, (1 << 14) + n, task.blocks[0], 1));
+            types.iter().flat_map(of).collect()
         }
         Shape::Shares { .. } | Shape::Single { .. } | Shape::Mailbox { .. } => {
             let of = |e: &Element| {
                 let n = (1 << 17) + 5 + extra;
-                [(*e, n, task.blocks[0], 5), (*e, n + 1024, task.blocks[0], 11)]
+                let even = 6 + 2 * (case.seed % 5) as u32;
+                [5, even, 11].map(|grid| (*e, n + 512 * u64::from(grid % 3), task.blocks[0], grid))
             };
             types.iter().flat_map(of).collect()
         }
@@ -205,7 +210,7 @@ fn limits(scene: &Scene<'_>) -> Limits {
             least: 0,
             got: Some(2 * each + tree),
             // Adding four values at a time also forms a tree.
-            burst: (outputs == 1).then_some(5),
+            burst: Some(5 * outputs),
             waits: Some(3 * rounds + 8),
             adding: (warps / 4).max(1),
             atomics: 0,
@@ -318,9 +323,19 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     };
     let doubles = doubles(scene);
     let of = |block: &BlockTrace| Work::of(block, &seen.input, &doubles, size);
-    if let Some((said, line)) = copies::copies(scene, seen).or_else(|| halves(scene, seen)) {
+    let found = copies::copies(scene, seen)
+        .or_else(|| halves(scene, seen))
+        .or_else(|| mailbox::messages(scene, seen))
+        .or_else(|| shared::apart(scene, seen))
+        .or_else(|| shared::read_back(scene, seen));
+    if let Some((said, line)) = found {
         return failure(said, line);
     }
+    let (adds, add) = match scene.task.operation {
+        Operation::Sum => ("adds", "add"),
+        Operation::Max => ("compares", "compare"),
+        Operation::SumAndMax => ("combines", "combine"),
+    };
     let works: Vec<(u64, Work)> =
         seen.traced.iter().map(|block| (block.block, of(block))).collect();
     let (all, line) = works.iter().fold((0, 0), |(sum, line), (_, work)| {
@@ -374,7 +389,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         if let Some(most) = limits.got.filter(|most| got > *most) {
             return failure(
                 format!(
-                    "thread {thread} of block {block} reads {} values from memory and from other lanes, but at most {most} are allowed: the thread adds them one after another, whereas a tree takes {} rounds, in each of which a thread reads two values",
+                    "thread {thread} of block {block} reads {} values from memory and from other lanes, but at most {most} are allowed: the thread {adds} them one after another, whereas a tree takes {} rounds, in each of which a thread reads two values",
                     group(got),
                     scene.threads.next_power_of_two().ilog2()
                 ),
@@ -382,11 +397,13 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
             );
         }
         let (thread, burst, line) = busiest(&work.burst);
-        // After shuffles, a thread may add the few values that the warps produce.
-        if let Some(most) = limits.burst.filter(|most| burst > *most && !work.shuffles) {
+        // After shuffles, a thread may add the few values that the warps produce, unless the exercise
+        // is about the tree of another operation.
+        let few = work.shuffles && scene.task.operation == Operation::Sum;
+        if let Some(most) = limits.burst.filter(|most| burst > *most && !few) {
             return failure(
                 format!(
-                    "thread {thread} of block {block} reads {burst} values between two barriers, and at most {most} are allowed: it adds them one after another, but in a round of a tree a thread reads two values"
+                    "thread {thread} of block {block} reads {burst} values between two barriers, and at most {most} are allowed: it {adds} them one after another, but in a round of a tree a thread reads two values"
                 ),
                 line,
             );
@@ -406,7 +423,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         // A block that has no elements need not add anything.
         if adding < limits.adding && !work.loaded.is_empty() {
             let line = work.adding.values().next().copied().unwrap_or(0);
-            let warps = if adding == 1 { "warp adds" } else { "warps add" };
+            let warps = if adding == 1 { format!("warp {adds}") } else { format!("warps {add}") };
             return failure(
                 format!(
                     "only {adding} {warps} the values of block {block}, but at least {} of its {} warps must take part: the first rounds of a tree have work for many warps",
@@ -424,7 +441,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     let most = least + more + 8 * u64::from(scene.grid);
     // If the exercise has a budget for sectors, that budget gives its own advice.
     let budgeted = scene.task.budgets.iter().any(|budget| budget.cost.what == SECTORS.what);
-    if sectors > most && !budgeted && scene.task.operation != Operation::Max {
+    if sectors > most && !budgeted && scene.task.operation == Operation::Sum {
         return failure(
             format!(
                 "the loads of the input touch {} sectors of 32 bytes, but at most {} are allowed: load each element once, and let neighbouring lanes load neighbouring elements",

@@ -57,14 +57,13 @@ pub(crate) fn long(case: &Case) -> Result<Option<&'static str>, Box<Failure>> {
             }
             Ok(Some("2^32+13"))
         }
-        Shape::Shares { .. } if !case.task.copies => {
+        Shape::Shares { .. } => {
             shares(case)?;
-            endless(case, (1 << 33) + 13)?;
+            endless(case)?;
             Ok(Some("3*2^32"))
         }
         _ => {
-            // The low 32 bits of this size are 13, and a quarter of it is negative as an `int`.
-            endless(case, (1 << 33) + 13)?;
+            endless(case)?;
             Ok(None)
         }
     }
@@ -75,10 +74,18 @@ pub(crate) fn long(case: &Case) -> Result<Option<&'static str>, Box<Failure>> {
 /// small grid.
 fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
     let tile = each * u64::from(case.task.blocks[0]);
-    let blocks = N.div_ceil(tile);
     let middle = (1 << 31) / tile;
-    for window in [middle - 1..middle + 1, blocks - WINDOW..blocks] {
-        windowed(case, each, element, N, window)?;
+    // A kernel may choose narrower indices below 2^32 elements.
+    for n in [N, (1 << 32) - 13] {
+        let blocks = n.div_ceil(tile);
+        for window in [middle - 1..middle + 1, blocks - WINDOW..blocks] {
+            windowed(case, each, element, n, window)?;
+        }
+    }
+    if element == Element::F32 {
+        // A `float` does not represent the odd block numbers beyond 2^24.
+        let blocks = (1 << 24) + 6;
+        windowed(case, each, element, blocks * tile - 13, blocks - WINDOW..blocks)?;
     }
     let small = windowed(case, each, element, 8 * tile + 3, 1..1 + WINDOW)?;
     for power in [17, 20, 23, 26, 29, 31] {
@@ -87,6 +94,7 @@ fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
         let blocks = n.div_ceil(tile);
         let first = 1 + (random >> 8) % (blocks - WINDOW - 2);
         let large = windowed(case, each, element, n, first..first + WINDOW)?;
+        windowed(case, each, element, n, blocks - WINDOW..blocks)?;
         for cost in [INSTRUCTIONS, BARRIERS, SHARED, SHUFFLES] {
             let (few, many) = ((cost.of)(&small), (cost.of)(&large));
             if few.abs_diff(many) > few / 4 + 8 {
@@ -169,6 +177,9 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
     // There are 3 * 2^30 vectors, 32 per thread. The simulated memory cannot hold 2^32 of them.
     shared_out(case, SHARED_OUT, 4 * 32)?;
     shared_out(case, N, 1)?;
+    // The stride is more than 2^30 vectors.
+    shared_out(case, SHARED_OUT, 10)?;
+    shared_out(case, (1 << 32) - 13, 4 * 8)?;
     // The seed chooses other sizes and grids.
     for power in [20, 25, 29] {
         let random = mixed(case.seed ^ power << 50);
@@ -193,7 +204,7 @@ fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failure>> {
         let input = sparse(&mut gpu, Element::F32).map_err(refused)?;
         let output = gpu.alloc_sparse(4 * grid, |_| u32::MAX).map_err(refused)?;
         let mut watch = simt::Watch::default();
-        watch.4.0 = Some(Trace::new(grid));
+        watch.4.0 = Some(Trace::with_copies(grid));
         let launch = arguments(&scene, &[input, output, n])?;
         match gpu.launch_watched(scene.module, &launch.of(), Some(&mut watch)) {
             // Kernels whose blocks each add all elements have been rejected before.
@@ -209,12 +220,15 @@ fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failure>> {
         }
         for block in watch.4.0.map_or_else(Vec::new, |trace| trace.blocks) {
             let events = block.rounds.iter().flat_map(|round| &round.events);
-            let loads = events.filter(|event| event.what == "load" && event.space == "global");
-            seen.extend(loads.flat_map(|event| {
-                let bytes = u64::from(event.bytes);
-                let lanes = event.addresses.iter();
-                lanes.map(move |at| (at.wrapping_sub(input) / 4, bytes / 4, block.block))
-            }));
+            for event in events {
+                let from: &[u64] = match (event.what, event.space) {
+                    ("load", "global") => &event.addresses,
+                    ("copy" | "async copy", _) => std::slice::from_ref(&event.source),
+                    _ => continue,
+                };
+                let many = u64::from(event.bytes) / 4;
+                seen.extend(from.iter().map(|at| (at.wrapping_sub(input) / 4, many, block.block)));
+            }
         }
     }
     let added: u64 = seen.iter().map(|(_, many, _)| many).sum();
@@ -249,7 +263,15 @@ const ENDS: u64 = 1 << 21;
 
 /// Checks that one block with very many elements exceeds the budget of this run, as every correct
 /// kernel does.
-fn endless(case: &Case, n: u64) -> Result<(), Box<Failure>> {
+fn endless(case: &Case) -> Result<(), Box<Failure>> {
+    // The low 32 bits of the first size are 13, and a quarter of it is negative as an `int`. The low
+    // 32 bits of a quarter of the second size are 0. The simulated memory holds only three quarters
+    // of its elements, of which a block loads few before its instructions are spent.
+    unending(case, (1 << 33) + 13)?;
+    unending(case, 1 << 34)
+}
+
+fn unending(case: &Case, n: u64) -> Result<(), Box<Failure>> {
     let scene = case.scene(Element::F32, n, case.task.blocks[0], 1);
     let refused = |error| Box::new(scene.refused(&error));
     let mut gpu = scene.gpu();

@@ -9,7 +9,7 @@ use crate::lesson::lesson;
 use crate::long;
 use crate::scene::{Scene, blocks, elements};
 use crate::task::{Operation, SIZES, Shape};
-use crate::values::{Draw, Values, magnitude, shown};
+use crate::values::{Draw, Values, magnitude, shown, subnormal};
 use crate::verdict::{Failure, Stage};
 
 /// Sizes with many elements per thread, and with grids of many blocks.
@@ -49,6 +49,7 @@ pub(crate) fn right(case: &Case) -> Said {
     }
     peaks(case)?;
     magnitudes(case)?;
+    subnormals(case)?;
     specials(case)?;
     zeros(case)?;
     let types = case.modules.len();
@@ -134,6 +135,44 @@ fn magnitudes(case: &Case) -> Result<(), Box<Failure>> {
                 shown(element, sum)
             );
             return Err(Box::new(Failure::new(Stage::Right, said)));
+        }
+    }
+    Ok(())
+}
+
+/// Checks sums of subnormal numbers, which are exact.
+fn subnormals(case: &Case) -> Result<(), Box<Failure>> {
+    if case.task.operation == Operation::Max {
+        return Ok(());
+    }
+    let (threads, n) = (case.task.blocks[0], 300 + case.seed % 1000);
+    for (element, _) in case.modules.iter().filter(|(element, _)| *element != Element::I32) {
+        let grid = case.task.shape.grids(n, threads)[0];
+        let scene = Scene { watched: false, ..case.scene(*element, n, threads, grid) };
+        // An atomic addition of floats replaces subnormal numbers by 0. The lesson limits atomics.
+        let entry = scene.entry()?;
+        let kernel = scene.module.kernel(&entry).expect("the entry was found");
+        let is_atomic = |text: &str| text.contains("atom.") || text.contains("red.");
+        if (0..kernel.len() as u32)
+            .any(|pc| is_atomic(kernel.text(pc)) && kernel.text(pc).contains(".add.f"))
+        {
+            continue;
+        }
+        let (numbers, bytes) = subnormal(*element, n, case.seed);
+        let results = scene.run_bytes(&bytes)?.left.remove(0).results.remove(0);
+        let shares = matches!(case.task.shape, Shape::Shares { .. });
+        let results = if shares { vec![results.iter().sum::<f64>()] } else { results };
+        for (at, given) in results.into_iter().enumerate() {
+            let range = held_by(&scene, at);
+            let sum: f64 = numbers[range.clone()].iter().sum();
+            if given != sum {
+                let said = format!(
+                    "{}: the elements are subnormal numbers, which are close to 0, and the sum of {} is {given:e} instead of {sum:e}: use ordinary additions, which do not replace subnormal numbers by 0",
+                    scene.what(),
+                    elements(&range),
+                );
+                return Err(Box::new(Failure::new(Stage::Right, said)));
+            }
         }
     }
     Ok(())
@@ -274,19 +313,32 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
         for grid in grids.iter().copied().chain([7]).filter(|_| at < 4) {
             runs.extend([(grid, Schedule::Converged, None), (grid, order(grid), None)]);
         }
-        // The first size is also run in more orders and on other GPUs, and the last two sizes are
-        // also run on large grids.
+        // The first size is also run in more orders, on other GPUs, and on more grids, and the last
+        // two sizes are also run on large grids.
+        let mailbox = matches!(case.task.shape, Shape::Mailbox { .. });
         match at {
             0 => {
+                let most = case.task.shape.most().filter(|_| !mailbox);
+                runs.extend(most.iter().flat_map(|most| {
+                    let random = |of: u32| (mixed(case.seed ^ u64::from(of)) >> 8) as u32;
+                    [64, 256, *most].map(|end| {
+                        let grid = end / 4 + random(end) % (end / 4 * 3);
+                        (grid, Schedule::Converged, None)
+                    })
+                }));
                 runs.extend((8..12).map(|seed| (5, order(seed), None)));
                 runs.extend(Arch::ALL.iter().map(|arch| (5, Schedule::MinPc, Some(*arch))));
             }
             2 => runs.extend(case.task.shape.most().map(|grid| (grid, Schedule::Converged, None))),
-            3 => runs.push((64, order(64), None)),
+            3 => {
+                runs.push((64, order(64), None));
+                let most = case.task.shape.most().filter(|_| !mailbox);
+                let known = most.into_iter().flat_map(|most| [3, 4, 100, 257, 300, most]);
+                runs.extend(known.map(|grid| (grid, Schedule::Converged, None)));
+            }
             4 => runs.extend([5, 64].map(|grid| (grid, Schedule::Converged, None))),
             _ => {}
         }
-        let mailbox = matches!(case.task.shape, Shape::Mailbox { .. });
         if mailbox {
             // A sum in order of arrival can have the same bits in many orders of execution.
             runs.extend((20..40).filter(|_| at < 2).map(|seed| (7, order(seed), None)));

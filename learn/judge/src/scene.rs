@@ -27,6 +27,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) traced: bool,
     /// The simulated GPU, if it is not the default one.
     pub(crate) gpu: Option<Arch>,
+    /// The first block that runs and the block after the last one, if only some blocks run.
+    pub(crate) window: Option<(u64, u64)>,
     /// The latest output of `printf`.
     pub(crate) prints: &'a Printed,
 }
@@ -55,6 +57,8 @@ pub(crate) struct Left {
     pub(crate) tickets: u32,
     /// The first word of the mailbox whose flag is set.
     pub(crate) flag: Option<usize>,
+    /// The words of the mailbox.
+    pub(crate) words: Vec<u64>,
 }
 
 /// The observations of all launches.
@@ -68,6 +72,8 @@ pub(crate) struct Seen {
     pub(crate) traced: Vec<BlockTrace>,
     /// The range of addresses of the input.
     pub(crate) input: Range<u64>,
+    /// The range of addresses of the mailbox, if the task has one.
+    pub(crate) slots: Option<Range<u64>>,
 }
 
 /// The maximum number of warp instructions that a block may execute: far more than any correct
@@ -84,11 +90,14 @@ impl Scene<'_> {
         let mut config = Config::default();
         config.schedule = self.schedule;
         config.patience = None;
+        // Messages are not updated, only replaced, and a poll that gives way never runs out of tries.
+        config.stalls = matches!(self.task.shape, Shape::Single { .. });
         // The launch of a few blocks ends before other host threads have started.
         config.threads = usize::from(self.grid <= 8);
         if let Some(arch) = self.gpu {
             config.play(arch);
         }
+        config.blocks = self.window.map(|(first, end)| first..end);
         config.block_budget = if self.watched { BLOCK_BUDGET } else { LONG_BUDGET };
         config.budget = 8 * config.block_budget;
         Gpu::with(config)
@@ -178,7 +187,11 @@ impl Scene<'_> {
             if let Some(slots) = slots {
                 let mut words = vec![0; 2 * 8 * PARTIALS as usize];
                 gpu.read(slots, &mut words).map_err(refused)?;
-                now.flag = words.chunks(8).position(|word| word[4..] != [0; 4]);
+                let words = words.chunks_exact(8).map(|word| {
+                    u64::from_le_bytes(word.try_into().expect("a chunk has eight bytes"))
+                });
+                now.words = words.collect();
+                now.flag = now.words.iter().position(|word| word >> 32 != 0);
             }
             left.push(now);
         }
@@ -194,7 +207,8 @@ impl Scene<'_> {
         let state = state.map_or_else(Vec::new, |state| state.findings().to_vec());
         let counters = counted.map_or_else(Counters::default, |(counters, _)| counters);
         let input = input..input + size * self.n;
-        Ok(Seen { left, findings, state, counters, traced, input })
+        let slots = slots.map(|first| first..first + 2 * 8 * PARTIALS);
+        Ok(Seen { left, findings, state, counters, traced, input, slots })
     }
 
     /// Keeps the output of the kernel for the verdict.
@@ -222,6 +236,7 @@ impl Scene<'_> {
             changed: None,
             tickets: 0,
             flag: None,
+            words: Vec::new(),
         };
         for (output, before) in outputs.iter().zip(before) {
             let mut bytes = vec![0; before.len()];

@@ -202,6 +202,12 @@ impl Task {
             Shape::Alone => " The warps must share the elements.",
             _ => " The blocks and their lanes must share the elements.",
         };
+        if self.operation != Operation::Sum {
+            said += " The results of the warps, too, must be combined in a tree.";
+        }
+        if self.operation == Operation::Sum && !self.copies {
+            said += " Neighbouring lanes must load neighbouring elements.";
+        }
         if self.copies {
             said += " Bulk copies must bring in all elements except the last few, and while a block adds one stage, the next one must be in flight.";
         }

@@ -63,10 +63,16 @@ impl Values {
         Values::of_bits(bits, element, n, seed, draw)
     }
 
-    /// Draws n elements whose sums round.
+    /// Draws n elements whose sums round. The second half has the numbers of the first one with the
+    /// other sign, in another order, so that the sum consists of rounding errors.
     pub(crate) fn rounded(element: Element, n: u64, seed: u64) -> Values {
         let bits = if element == Element::F64 { 53 } else { 24 };
-        Values::of_bits(bits, element, n, seed, Draw::Signed)
+        let mut values = Values::of_bits(bits, element, n, seed, Draw::Signed);
+        let half = n as usize / 2;
+        for place in 0..half {
+            values.units[half + place] = -values.units[(place * 7919 + 3) % half];
+        }
+        values
     }
 
     fn of_bits(bits: u32, element: Element, n: u64, seed: u64, draw: Draw) -> Values {
@@ -133,43 +139,38 @@ impl Values {
         units as f64 * unit(self.element)
     }
 
-    /// Describes the likely cause of a wrong sum, if there is one. The elements are random, so a
-    /// match is unlikely to be a coincidence.
-    pub(crate) fn looks(&self, range: Range<usize>, given: f64) -> Option<String> {
+    /// Describes the possible causes of a wrong sum, the likeliest kind first. If the elements have
+    /// few bits, a sum may have several causes of one kind.
+    pub(crate) fn looks(&self, range: Range<usize>, given: f64) -> Vec<Vec<String>> {
         let (from, of) = (range.start, &self.units[range.clone()]);
-        let right = self.sum(of);
+        let right = (self.sum(of) / unit(self.element)) as i64;
+        let repeated = vec![self.repeated(from, of, given).into_iter().collect()];
         if of.len() < 2 {
-            return self.repeated(from, of, given);
+            return repeated;
         }
-        let one = |missing: bool| {
-            of.iter().position(|u| {
-                let off = if missing { -u } else { *u };
-                self.wrapped((right / unit(self.element)) as i64 + off) == given
-            })
+        let each = |said: fn(usize) -> String, sum: &dyn Fn(i64) -> i64| {
+            let matching = |(_, u): &(usize, &i64)| self.wrapped(sum(**u)) == given;
+            (from..).zip(of).filter(matching).map(|(at, _)| said(at)).collect::<Vec<String>>()
         };
-        if let Some(at) = of.iter().position(|u| self.value(*u) == given) {
-            return Some(format!("that is element {} alone", from + at));
-        }
-        if let Some(at) = one(true) {
-            return Some(format!("as if element {} were left out", from + at));
-        }
-        if let Some(at) = one(false) {
-            return Some(format!("as if element {} were taken twice", from + at));
-        }
         let mut sum = 0i64;
+        let mut first = Vec::new();
         for (at, units) in of.iter().enumerate() {
             sum = sum.wrapping_add(*units);
-            if self.wrapped(sum) == given && at + 1 < of.len() {
-                return Some(format!(
-                    "that is the sum of the elements {from} to {} alone",
-                    from + at
-                ));
+            if self.wrapped(sum) == given && at > 0 && at + 1 < of.len() {
+                let to = from + at;
+                first.push(format!("that is the sum of the elements {from} to {to} alone"));
             }
         }
-        if given == 0.0 {
-            return Some("that is the sum of no elements".into());
-        }
-        self.repeated(from, of, given)
+        let none =
+            if given == 0.0 { vec!["that is the sum of no elements".into()] } else { vec![] };
+        let one = [
+            each(|at| format!("that is element {at} alone"), &|u| u),
+            each(|at| format!("as if element {at} were left out"), &|u| right - u),
+            each(|at| format!("as if element {at} were taken twice"), &|u| right + u),
+            first,
+            none,
+        ];
+        one.into_iter().chain(repeated).collect()
     }
 
     /// If the range is short, finds an element that was added three times or more, for example once
@@ -250,6 +251,22 @@ pub(crate) fn magnitude(element: Element, n: u64, seed: u64) -> (Vec<f64>, Vec<u
         let fraction = 1.0 + (random & 0xff_ffff) as f64 / f64::from(1 << 24);
         let value = fraction * 2f64.powi(exponent) * if random >> 31 & 1 == 0 { 1.0 } else { -1.0 };
         if element == Element::F32 { f64::from(value as f32) } else { value }
+    };
+    let numbers: Vec<f64> = (0..n).map(number).collect();
+    let bytes = bytes(element, &numbers);
+    (numbers, bytes)
+}
+
+/// Returns subnormal numbers, and their bytes. All their sums are exact.
+pub(crate) fn subnormal(element: Element, n: u64, seed: u64) -> (Vec<f64>, Vec<u8>) {
+    let least = match element {
+        Element::F32 => f64::from(f32::from_bits(1)),
+        _ => f64::from_bits(1),
+    };
+    let number = |place: u64| {
+        let random = mixed(seed ^ place << 20);
+        let size = (1 + random % 1000) as f64 * least;
+        if random >> 63 == 0 { size } else { -size }
     };
     let numbers: Vec<f64> = (0..n).map(number).collect();
     let bytes = bytes(element, &numbers);
@@ -338,19 +355,22 @@ mod tests {
                 Element::I32 => f64::from(sum as i64 as i32),
                 _ => sum,
             };
-            let looks = |given| values.looks(0..256, given).unwrap_or_default();
+            let likeliest = |n, given| {
+                values.looks(0..n, given).into_iter().flatten().next().unwrap_or_default()
+            };
+            let looks = |given| likeliest(256, given);
             assert_eq!(looks(sum(1..256)), "as if element 0 were left out");
             assert_eq!(looks(sum(0..1)), "that is element 0 alone");
             assert_eq!(looks(sum(0..100)), "that is the sum of the elements 0 to 99 alone");
             assert_eq!(looks(0.0), "that is the sum of no elements");
-            assert_eq!(values.looks(0..256, sum(5..250)), None);
+            assert_eq!(looks(sum(5..250)), "");
             assert_eq!(looks(wrapped(sum(0..256) + sum(7..8))), "as if element 7 were taken twice");
-            let looks = |n, given| values.looks(0..n, given).unwrap_or_default();
+            let looks = likeliest;
             let three = wrapped(3.0 * sum(0..1));
             assert_eq!(looks(1, three), "as if element 0 were taken 3 times");
             let eight = wrapped(sum(0..33) + 7.0 * sum(32..33));
             assert_eq!(looks(33, eight), "as if element 32 were taken 8 times");
-            assert_eq!(values.looks(0..1, 0.5 * sum(0..1)), None);
+            assert_eq!(looks(1, 0.5 * sum(0..1)), "");
         }
     }
 

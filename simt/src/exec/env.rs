@@ -17,6 +17,8 @@ pub(crate) struct Env<'a> {
     pub(crate) dynamic_shared: u32,
     pub(crate) schedule: Schedule,
     pub(crate) block_budget: u64,
+    /// Whether blocks are delayed before they write memory that other blocks may access.
+    pub(crate) stalls: bool,
     pub(crate) patience: Option<Duration>,
     pub(crate) sm_count: u32,
     pub(crate) arch: Arch,
@@ -42,6 +44,7 @@ impl<'a> Env<'a> {
             dynamic_shared,
             schedule: config.schedule,
             block_budget: config.block_budget,
+            stalls: config.stalls && matches!(config.schedule, Schedule::Adversarial(_)),
             patience: config.patience,
             sm_count: config.sm_count,
             arch: config.arch,

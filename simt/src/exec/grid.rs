@@ -147,6 +147,11 @@ fn in_turns<O: Observer>(
             next += 1;
         }
         at = if seed.is_some() { rng.below(running.len()) } else { at % running.len() };
+        if running[at].stall.until > executed {
+            // If all teams are delayed, the one that was chosen runs.
+            let mut others = (at..running.len()).chain(0..at);
+            at = others.find(|i| running[*i].stall.until <= executed).unwrap_or(at);
+        }
         let quantum = if seed.is_some() { 1 + rng.next() % quantum } else { quantum };
         let before = running[at].executed;
         let turn = running[at].turn(quantum, obs)?;
@@ -157,6 +162,15 @@ fn in_turns<O: Observer>(
         if executed >= look {
             look = executed + QUANTUM;
             watch.check(executed, &mut running[at], obs)?;
+        }
+        let stall = &mut running[at].stall;
+        if std::mem::take(&mut stall.at_write) {
+            // Half of the writes are delayed, until other blocks have run a few or many
+            // instructions.
+            let roll = rng.next();
+            stall.released = true;
+            stall.until =
+                if roll & 1 == 0 { executed + (1 << (roll >> 1 & 15).min(12)) } else { 0 };
         }
         match turn {
             Turn::Done => {

@@ -2,7 +2,8 @@
 
 use super::team::Team;
 use super::warp::{Flow, NONE, Split, State, Warp, each};
-use crate::inst::{Inst, MbarOp, Op};
+use crate::inst::{Inst, MbarOp, Op, Window};
+use crate::model::Order;
 use crate::observer::Observer;
 use crate::{Schedule, Trap};
 
@@ -66,6 +67,9 @@ impl Team<'_> {
             }
             if !progress && !self.give_up_waits() {
                 return Err(self.stuck());
+            }
+            if self.stall.at_write {
+                return Ok(Turn::More);
             }
             if (self.executed >= stop || self.waits()) && !self.is_done() {
                 return Ok(Turn::More);
@@ -328,6 +332,16 @@ impl Team<'_> {
         Ok(true)
     }
 
+    /// Returns whether the team must first give other blocks a chance to run, because the
+    /// instruction writes memory that they may access.
+    fn is_stalled(&mut self, pc: u32) -> bool {
+        if !self.env.stalls || !writes_for_others(&self.env.info.kernel.insts[pc as usize].op) {
+            return false;
+        }
+        self.stall.at_write = !std::mem::take(&mut self.stall.released);
+        self.stall.at_write
+    }
+
     /// Runs some lanes of a random warp ahead of all others, for a random number of instructions.
     /// Returns whether a warp could run.
     fn run_adversarial<O: Observer>(&mut self, obs: &mut O) -> Ran<bool> {
@@ -346,6 +360,9 @@ impl Team<'_> {
             .filter(|s| self.warps[w].splits[*s].state == State::Ready)
             .collect();
         let s = ready[self.rng.below(ready.len())];
+        if self.is_stalled(self.warps[w].splits[s].pc) {
+            return Ok(true);
+        }
         let mask = self.warps[w].splits[s].mask;
         let roll = self.rng.next();
         // Either all lanes of the split run, or one of them, or any subset.
@@ -381,7 +398,10 @@ impl Team<'_> {
             }) else {
                 break;
             };
-            let mask = warp.splits[s].mask;
+            let Split { mask, pc, .. } = warp.splits[s];
+            if self.is_stalled(pc) {
+                break;
+            }
             self.issue_apart(w, s, mask, obs)?;
         }
         if self.rng.next() & 3 == 0 {
@@ -415,4 +435,14 @@ impl Team<'_> {
         }
         any
     }
+}
+
+/// Returns whether an instruction is an atomic, or a volatile or relaxed store, on global memory.
+fn writes_for_others(op: &Op) -> bool {
+    let (window, strong) = match op {
+        Op::Atomic(atom) => (atom.memory.window, true),
+        Op::Store { memory, .. } => (memory.window, memory.order != Order::Weak),
+        _ => return false,
+    };
+    strong && matches!(window, Window::Global | Window::Generic)
 }

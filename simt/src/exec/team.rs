@@ -74,6 +74,18 @@ pub(super) struct Team<'e> {
     /// The tracked registers, if the observer tracks them and the kernel has any.
     pub(super) flow: Option<&'e Flow>,
     pub(super) tails: &'e Tails,
+    pub(super) stall: Stall,
+}
+
+/// The delay of a team before a write that other blocks may observe.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Stall {
+    /// Whether the next instruction is such a write.
+    pub(super) at_write: bool,
+    /// Whether the team may execute its next such write.
+    pub(super) released: bool,
+    /// The number of instructions of the launch after which the team runs again.
+    pub(super) until: u64,
 }
 
 /// Number of instructions without progress after which a block counts as waiting.
@@ -103,6 +115,7 @@ impl<'e> Team<'e> {
             polled: [0; POLLED],
             flow: None,
             tails: env.info.kernel.tails(),
+            stall: Stall::default(),
         }
     }
 
@@ -174,6 +187,7 @@ impl<'e> Team<'e> {
         self.cluster_arrived.resize(warps, 0);
         self.executed = 0;
         self.vain_waits = 0;
+        self.stall = Stall::default();
         self.sample = None;
         self.copies.clear();
         (self.moved, self.looked) = (0, 0);

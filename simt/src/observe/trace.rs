@@ -75,6 +75,9 @@ pub struct TraceEvent {
     /// The first byte that each lane accesses, as an offset in shared memory or a global address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<u64>,
+    /// The first byte in global memory that a copy reads.
+    #[serde(skip)]
+    pub source: u64,
     /// In shared memory, the first bank that each lane accesses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub banks: Vec<u32>,
@@ -204,6 +207,7 @@ impl Observer for Trace {
             bytes: copy.bytes,
             lanes: vec![copy.lane],
             addresses: vec![copy.target],
+            source: copy.source,
             ..TraceEvent::default()
         };
         self.push(at, event);
