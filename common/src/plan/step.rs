@@ -125,7 +125,7 @@ impl Kernel {
     }
 }
 
-/// Creates the [`Kernel`](crate::Kernel) of the calling crate from `kernel.cu` and its PTX.
+/// Creates the [`Kernel`] of the calling crate from `kernel.cu` and its PTX.
 /// `kernel!("NAME")` uses `NAME.cu` instead. Further arguments name the included files.
 #[cfg(not(target_family = "wasm"))]
 #[macro_export]
