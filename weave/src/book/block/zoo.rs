@@ -128,7 +128,7 @@ pub(crate) fn one(sources: &Sources, name: &str) -> Result<String> {
     let who = match found.as_slice() {
         [] if !ended => "the four tools did not end, so they gave no answer".to_owned(),
         [] => "none of the four tools found anything".to_owned(),
-        found => format!("found by {}", found.join(" and ")),
+        found => format!("{} reported the fault", found.join(" and ")),
     };
     let file = format!("zoo/kernels/{name}.cu");
     Ok(format!("{}\n<p>On the H200 {went}; {who}.</p>\n", listing::cuda(&file, bug.source)))
