@@ -138,7 +138,7 @@ fn met(points: &[Point], [median, worst]: [f64; 2]) -> String {
         table.row([what.to_owned(), say(goal), say(worst.0), worst.1.clone(), within]);
     };
     row("above 2^16, worst", &large, worst, percent);
-    row("ratio of neighbours above 2^16, worst", &pairs, RATIO, percent);
+    row("ratio of two consecutive steps above 2^16, worst", &pairs, RATIO, percent);
     row("up to 2^16, worst", &small, MICROS, micros);
     let middle = quantile(&sorted(large.iter().map(|error| error.0)), 0.5);
     let within = if middle <= median { "yes" } else { "no" };
@@ -390,7 +390,7 @@ mod tests {
             .map(|line| line.split('|').map(str::trim).collect::<Vec<_>>().join("|"))
             .collect();
         assert_eq!(rows[1], "|above 2^16, worst|25.0 %|20.0 %|v1-divergence, 2^28|4 of 4|");
-        let ratio = "|ratio of neighbours above 2^16, worst|10.0 %|21.2 %|v0-naive / v1-divergence, 2^28|1 of 2|";
+        let ratio = "|ratio of two consecutive steps above 2^16, worst|10.0 %|21.2 %|v0-naive / v1-divergence, 2^28|1 of 2|";
         assert_eq!(rows[2], ratio);
         assert_eq!(rows[3], "|up to 2^16, worst|0.70 µs|1.00 µs|v0-naive, 2^12|1 of 2|");
         assert_eq!(rows[4], "|above 2^16, median|8.0 %|6.5 %||yes|");
