@@ -45,8 +45,8 @@ pub(crate) struct Sources {
     pub(crate) runs: Vec<Run>,
     /// Runs with only some variants, in `results/variants`. Chapters name their folders.
     pub(crate) partial: Vec<Run>,
-    /// The hardware counters in each folder, with the newest folder first. A folder may have
-    /// counters but no times.
+    /// The hardware counters in each folder, with the newest folder of the ladder first, and the
+    /// runs of variants last. A folder may have counters but no times.
     pub(crate) counters: Vec<(String, Vec<Count>)>,
     /// The published tables.
     pub(crate) history: Option<History>,
@@ -80,7 +80,8 @@ impl Sources {
         let partial = root.join("results/variants");
         let partial = if partial.exists() { measured::folders(&partial)? } else { Vec::new() };
         let partial = partial.iter().map(|folder| Run::read(folder)).collect::<Result<_, _>>()?;
-        let counters = counters(&root.join("results/ladder"))?;
+        let mut counters = self::counters(&root.join("results/ladder"))?;
+        counters.extend(self::counters(&root.join("results/variants"))?);
         let history = root.join("results/ladder/history.toml");
         let history = if history.exists() { Some(History::read(&history)?) } else { None };
         let cites = root.join(BOOK).join("cite.toml");
