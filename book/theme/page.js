@@ -1,5 +1,5 @@
 // On every page: a link that skips the thirty entries of the sidebar, for readers who use the
-// keyboard.
+// keyboard; and the light theme on paper.
 "use strict";
 
 (() => {
@@ -23,4 +23,17 @@
     document.body.focus({ preventScroll: true });
     document.body.blur();
     document.body.removeAttribute("tabindex");
+})();
+
+(() => {
+    // The colours of a dark theme are too light for paper.
+    const root = document.documentElement.classList;
+    let dark;
+    addEventListener("beforeprint", () => {
+        dark = ["navy", "coal", "ayu"].find(theme => root.contains(theme));
+        if (dark) root.replace(dark, "light");
+    });
+    addEventListener("afterprint", () => {
+        if (dark) root.replace("light", dark);
+    });
 })();
