@@ -44,9 +44,9 @@ const RUNS: [(&str, &str, [f64; 2]); 2] = [
 const FITTED_ON: &str = "h200";
 
 /// Times that were measured after the model was committed: the GPU, the file in
-/// `results/predictions`, and the set of its kernels. The kernels in `unseen` were written after
-/// the model was committed for the last time; those in `others` are by authors who have not worked
-/// on the model.
+/// `results/predictions`, and the set of its kernels. The kernels in `unseen` were not timed
+/// until the model had been committed for the last time; those in `others` are by authors who have
+/// not worked on the model.
 const LATER: [(&str, &str, &str); 6] = [
     ("h200", "2026-11-24-nvidia-h200/threads.txt", "later"),
     ("h200", "2026-11-24-nvidia-h200/edits.txt", "later"),
