@@ -137,6 +137,33 @@ impl Series {
     }
 }
 
+/// Returns a table with a row for each type and number of elements: the times of the plain sum and
+/// the exact sum in microseconds, on the first kind of data, and the plain sum's time divided by
+/// the exact sum's on each kind of data. Returns `None` if a kind of data was not measured.
+pub fn by_data(all: &[Series], kinds: &[&str]) -> Option<Table> {
+    let exact = "exact sum";
+    let ratios = kinds.iter().map(|kind| format!("{PLAIN} / {exact}, {kind}"));
+    let heads = ["type", "elements", "sum, µs", "exact sum, µs"].map(str::to_owned);
+    let mut table = Table::new(heads.into_iter().chain(ratios));
+    for series in all {
+        let of = |kind: &str, n: u64| {
+            let mut cells = series.cells.iter();
+            cells.find(|((data, size), _)| data == kind && *size == n).map(|(_, cell)| cell)
+        };
+        for (_, n) in series.cells.iter().map(|(key, _)| key).filter(|(data, _)| data == kinds[0]) {
+            let first = of(kinds[0], *n)?;
+            let time = |way| Some(micros(Series::time(first, way)?.median));
+            let mut row =
+                vec![series.element.clone(), numbers::size(*n), time(PLAIN)?, time(exact)?];
+            for kind in kinds {
+                row.push(format!("{:.3}", Series::speed(of(kind, *n)?, exact)?.0.median));
+            }
+            table.row(row);
+        }
+    }
+    Some(table)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,6 +203,15 @@ mod tests {
         assert!(lines[2][5].starts_with("0.900 [") && lines[3][5].starts_with("0.25"), "{text}");
         let slowest = series.slowest();
         assert!(slowest.contains("at most 4.00 times") && slowest.contains("wide"), "{slowest}");
+    }
+
+    #[test]
+    fn a_table_by_data_has_a_speed_for_each_kind() {
+        let all = series(&all());
+        let text = by_data(&all, &["uniform", "wide"]).unwrap().to_string();
+        let last: Vec<&str> = text.lines().last().unwrap().split('|').map(str::trim).collect();
+        assert_eq!(last[1..7], ["f32", "2^20", "9.00", "10.00", "0.900", "0.250"], "{text}");
+        assert!(by_data(&all, &["uniform", "normal"]).is_none(), "normal was not measured");
     }
 
     #[test]

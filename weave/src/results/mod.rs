@@ -1,6 +1,7 @@
 //! Implements `cargo x results`, which renders the tables and plots in the READMEs from `results/`.
 //! The output is identical, byte for byte, in every run.
 
+pub(crate) mod exact;
 mod fill;
 pub(crate) mod folders;
 pub(crate) mod library;

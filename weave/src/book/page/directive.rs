@@ -91,6 +91,9 @@ pub(crate) fn weave(sources: &Sources, text: &str) -> Result<Woven> {
             rows::map(sources, &on[3..]).map(Woven::Figure)
         }
         ("rows", [_, ..]) => block(raised(&results::rows::block(&sources.root, &words)?)),
+        ("exact-sums", [first, ..]) if !first.starts_with("on=") => {
+            block(raised(&results::exact::block(&sources.root, &words)?))
+        }
         ("matrices", ["volume" | "ways", ..]) => {
             block(raised(&results::matrices::block(&sources.root, &words)?))
         }
