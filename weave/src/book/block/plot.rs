@@ -179,7 +179,8 @@ fn figure(series: &[Series], axis: &Axis, sizes: &[u64], label: &str) -> String 
             "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
             WIDTH - RIGHT,
             LEFT - 6.0,
-            at + 4.0
+            // On a phone, a label level with the axis would overlap the first label below it.
+            (at + 4.0).min(HEIGHT - BOTTOM - 2.0)
         );
     }
     let every = if high - low > 16.0 { 4 } else { 2 };

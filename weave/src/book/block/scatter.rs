@@ -154,7 +154,7 @@ fn drawing(label: &str, x: &Axis, y: &Axis, behind: &str, points: &[Point]) -> S
             svg,
             "<text class=\"tick\" x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{text}</text>",
             left(x, *value),
-            bottom + 17.0
+            bottom + 22.0
         );
     }
     let _ = write!(
