@@ -46,8 +46,9 @@ pub(crate) fn exact(asked: &Exact) -> Result<()> {
     say(&format!(
         "Exact sums on {world} GPUs: wall time until the host has the sum, medians in µs. `one` is the\n\
          time for the sum on one GPU, `share` for the sum of one GPU's shard alone, and `all`\n\
-         for the sum on all GPUs. Δ is `all` minus `share`, within the same round. At each\n\
-         length, the sums for all {SPLITS} splits have the bits of the sum on one GPU.\n"
+         for the sum on all GPUs. Δ is `all` minus `share`, within the same round, with its\n\
+         quartiles. At each length, the sums for all {SPLITS} splits have the bits of the sum on\n\
+         one GPU.\n"
     ));
     say::table(["type", "n", "one", "share", "all", "Δ", "splits"], &rows);
     Ok(())
@@ -101,13 +102,19 @@ fn of<T: Datum + ExactElement + DeviceRepr + ValidAsZeroBits>(
     }
     let above: Vec<f64> = times[2].iter().zip(&times[1]).map(|(all, share)| all - share).collect();
     let [one, share, all] = times.map(median);
-    let delta = median(above);
+    let delta = with_quartiles(above);
     Ok([T::NAME.to_owned(), numbers::size(n), one, share, all, delta, format!("{SPLITS} equal")])
 }
 
 fn median(mut times: Vec<f64>) -> String {
     times.sort_by(f64::total_cmp);
     format!("{:.1}", quantile(&times, 0.5))
+}
+
+fn with_quartiles(mut times: Vec<f64>) -> String {
+    times.sort_by(f64::total_cmp);
+    let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(&times, share));
+    format!("{middle:.1} [{low:.1}, {high:.1}]")
 }
 
 /// Returns the shard of each GPU.
