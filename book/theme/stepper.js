@@ -361,13 +361,13 @@
             if (!table || this.worded === this.frames) return;
             this.worded = this.frames;
             table.caption.textContent = `The rounds of the first block, which has ${this.threads} threads. Kernel: ${this.kernel}.`;
-            // Consecutive rounds with the same description share a row.
+            // Consecutive rounds or loads with the same description share a row.
             const groups = [];
             for (const frame of this.frames) {
                 const said = this.describe(frame), last = groups.at(-1);
-                const number = frame.name.match(/^Round (\d+)$/)?.[1];
-                if (number && last?.first && last.said === said) last.name = `Rounds ${last.first} to ${number}`;
-                else groups.push({ name: frame.name, first: number, said });
+                const [, kind, number] = frame.name.match(/^(Round|Load) (\d+)$/) ?? [];
+                if (kind && last?.kind === kind && last.said === said) last.name = `${kind}s ${last.first} to ${number}`;
+                else groups.push({ name: frame.name, kind, first: number, said });
             }
             const rows = groups.map(({ name, said }) => {
                 const row = html("tr");

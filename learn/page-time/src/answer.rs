@@ -80,7 +80,7 @@ pub struct Lane {
 }
 
 /// The number of rows in the table.
-const ROWS: u32 = 8;
+const ROWS: u32 = 4;
 
 impl Answer {
     /// Returns an answer that has no film and gives the reason.

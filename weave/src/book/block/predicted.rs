@@ -13,16 +13,13 @@ use super::{
 };
 use crate::book::source::{Sources, file::read};
 
-/// The tables of a page of results, by the name in the directive: the heading, and whether only the
-/// rows of steps are shown.
-const TABLES: [(&str, &str, bool); 7] = [
-    ("all", "All kernels", false),
-    ("steps", "Each kernel", true),
-    ("ratios", "Ratios of neighbouring steps", false),
-    ("models", "Simpler models", false),
-    ("edits", "Edits", false),
-    ("others", "Kernels of others", false),
-    ("goals", "Goals", false),
+/// The tables of a page of results, by the name in the directive: the heading.
+const TABLES: [(&str, &str); 5] = [
+    ("all", "All kernels"),
+    ("ratios", "Ratios of neighbouring steps"),
+    ("models", "Simpler models"),
+    ("edits", "Edits"),
+    ("goals", "Goals"),
 ];
 
 fn file(sources: &Sources, on: &str, end: &str) -> Result<String> {
@@ -33,17 +30,11 @@ fn file(sources: &Sources, on: &str, end: &str) -> Result<String> {
 /// Returns a table of a page in `results/predictions/`. If names are given, the table has only the
 /// rows of these kernels, in this order.
 pub(crate) fn html(sources: &Sources, name: &str, on: &str, names: &[&str]) -> Result<String> {
-    let known = TABLES.iter().find(|(known, ..)| *known == name);
-    let (_, heading, steps) = known.with_context(|| {
-        format!("`predicted {name}`: use all, steps, ratios, models, edits, others or goals")
-    })?;
+    let known = TABLES.iter().find(|(known, _)| *known == name);
+    let (_, heading) = known
+        .with_context(|| format!("`predicted {name}`: use all, ratios, models, edits or goals"))?;
     let page = file(sources, on, "md")?;
-    let (mut head, mut rows) = rows(&page, heading)?;
-    if *steps {
-        // The first column names the set to which each row belongs.
-        rows.retain(|row| row[0] == "step");
-        rows.iter_mut().chain([&mut head]).for_each(|row| drop(row.remove(0)));
-    }
+    let (head, mut rows) = rows(&page, heading)?;
     if !names.is_empty() {
         rows = names.iter().map(|name| named(&rows, name)).collect::<Result<_>>()?;
     }

@@ -120,19 +120,24 @@ fn words(step: &str, threads: u32, own: &[Frame], all: &Frames) -> String {
     text + "</tbody></table></div></details>\n"
 }
 
-/// Returns whether one row of the table describes both frames: rounds that differ only in their
-/// numbers.
+/// Returns whether one row of the table describes both frames: rounds or loads that differ only in
+/// their numbers.
 fn alike(one: &Frame, next: &Frame) -> bool {
-    let round = |frame: &Frame| frame.name.starts_with("Round ");
-    round(one) && round(next) && describe(one) == describe(next)
+    let kind = |frame: &Frame| numbered(&frame.name).map(|(kind, _)| kind.to_owned());
+    kind(one).is_some() && kind(one) == kind(next) && describe(one) == describe(next)
 }
 
-/// Names consecutive frames: `Load`, `Round 3`, or `Rounds 1 to 5`.
+/// Splits a name such as `Round 3`.
+fn numbered(name: &str) -> Option<(&str, &str)> {
+    name.split_once(' ').filter(|(kind, _)| matches!(*kind, "Round" | "Load"))
+}
+
+/// Names consecutive frames: `Exchange`, `Round 3`, or `Rounds 1 to 5`.
 fn named(frames: &[Frame]) -> String {
-    let number = |frame: &Frame| frame.name.trim_start_matches("Round ").to_owned();
-    match frames {
-        [first, .., last] => format!("Rounds {} to {}", number(first), number(last)),
-        _ => frames[0].name.clone(),
+    let ends = frames.first().zip(frames.last()).filter(|_| frames.len() > 1);
+    match ends.and_then(|(first, last)| Some((numbered(&first.name)?, numbered(&last.name)?))) {
+        Some(((kind, first), (_, last))) => format!("{kind}s {first} to {last}"),
+        None => frames[0].name.clone(),
     }
 }
 
@@ -269,6 +274,15 @@ fn lines(frame: &Frame, top: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_rounds_and_loads_share_a_row() {
+        let frame =
+            |name: &str| Frame { name: name.into(), end: String::new(), groups: Vec::new() };
+        let frames = ["Load 1", "Load 2", "Round 1", "Round 2", "Exchange", "Exchange"].map(frame);
+        let names: Vec<String> = frames.chunk_by(alike).map(named).collect();
+        assert_eq!(names, ["Loads 1 to 2", "Rounds 1 to 2", "Exchange", "Exchange"]);
+    }
 
     #[test]
     fn one_lane_is_no_plural() {
