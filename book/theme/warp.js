@@ -89,7 +89,7 @@
             this.usesBanks = ops.some(shared);
             const stores = ops.length > 0 && ops.every(op => op.what === "st");
             const clashes = this.usesBanks && ops.some(op => op.conflicts);
-            const root = this.root = lanesWide(this.usesBanks ? bottom + tall + (clashes ? 24 : 2) : 80, narrow, `Warp ${warp}: its lanes and the banks that they touch`);
+            const root = this.root = lanesWide(this.usesBanks ? bottom + tall + (clashes ? (narrow ? 30 : 24) : 2) : 80, narrow, `Warp ${warp}: its lanes and the banks that they touch`);
             const x = index => index * CELL + CELL / 2;
             const most = new Array(LANES).fill(0);
             this.wires = [];
@@ -117,7 +117,7 @@
             for (let index = 0; index < LANES; index++) {
                 this.cells.lane.push(cell(on(waits, index) ? "clash" : on(mask, index) ? "on" : "off", index, top));
                 if (this.usesBanks) this.cells.bank.push(cell(most[index] > 1 ? "clash" : most[index] ? (stores ? "bank stored" : "bank") : "off", index, bottom));
-                if (most[index] > 1) svg("text", { class: "count", x: x(index), y: bottom + tall + 18 }, root).textContent = most[index];
+                if (most[index] > 1) svg("text", { class: "count", x: x(index), y: bottom + tall + (narrow ? 25 : 18) }, root).textContent = most[index];
             }
             name(root, top + tall - (narrow ? 1 : 4), "lanes");
             if (this.usesBanks) name(root, bottom + tall - 4, "banks");
