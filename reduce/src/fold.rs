@@ -111,16 +111,17 @@ pub(crate) fn warps<T: Read<W>, W, R: Operate>(chunk: &[T], threads: usize) -> V
 
 /// Combines the sums of threads, each of which has `width` sums. Returns the value of each warp.
 pub(crate) fn warps_of<A: Accumulator, R: Operate>(mut sums: Vec<A>, width: usize) -> Vec<A> {
-    let mut values: Vec<_> = sums.chunks_mut(width).map(|sums| halve::<A, R>(sums)).collect();
-    values.chunks_mut(32).map(|warp| halve::<A, R>(warp)).collect()
+    let mut values: Vec<_> = sums.chunks_mut(width).map(|sums| halve(sums, R::join)).collect();
+    values.chunks_mut(32).map(|warp| halve(warp, R::join)).collect()
 }
 
-/// Combines the upper half of the values with the lower half, until one value is left.
-fn halve<A: Accumulator, R: Operate>(values: &mut [A]) -> A {
+/// Halves values, as ORDER.md defines it, and returns the result: combines the upper half of the
+/// values with the lower half, until one value is left.
+pub(crate) fn halve<V: Copy>(values: &mut [V], join: impl Fn(V, V) -> V) -> V {
     let mut half = values.len() / 2;
     while half > 0 {
         for i in 0..half {
-            values[i] = R::join(values[i], values[i + half]);
+            values[i] = join(values[i], values[i + half]);
         }
         half /= 2;
     }
@@ -141,13 +142,13 @@ fn rounds<A: Accumulator, R: Operate>(values: &[A], lanes: usize) -> Vec<A> {
 /// Combines the values of a block's warps in the order in which a thread that reads 16 bytes at a
 /// time combines them.
 pub(crate) fn few<A: Accumulator, R: Operate>(values: &[A]) -> A {
-    halve::<A, R>(&mut rounds::<A, R>(values, 16 / size_of::<A>()))
+    halve(&mut rounds::<A, R>(values, 16 / size_of::<A>()), R::join)
 }
 
 /// Combines the values that blocks have published, in the order in which `threads` threads of the
 /// last block combine them.
 pub(crate) fn collect<A: Accumulator, R: Operate>(values: &[A], threads: usize) -> A {
     let mut sums = rounds::<A, R>(values, threads);
-    let warps: Vec<_> = sums.chunks_mut(32).map(|warp| halve::<A, R>(warp)).collect();
+    let warps: Vec<_> = sums.chunks_mut(32).map(|warp| halve(warp, R::join)).collect();
     if warps.len() == 1 { warps[0] } else { few::<A, R>(&warps) }
 }
