@@ -20,9 +20,7 @@ pub(crate) fn all<T: Read<W>, W, R: Operate>(slice: &[T]) -> T::Value {
 /// call this function, so that they are compiled once for each type, and not once for each
 /// operation.
 pub(crate) fn result_of<T: Read<W>, W>(slice: &[T], operation: Operation) -> T::Value {
-    operate!(operation, R => {
-        if slice.is_empty() { empty::<T, W, R>() } else { all::<T, W, R>(slice) }
-    })
+    operate!(operation, R => all::<T, W, R>(slice))
 }
 
 /// Returns the value of a slice of a list. The result of the slice and the result of the list are
@@ -42,9 +40,9 @@ pub(crate) fn results_of<T: Read<W>, W>(
     operation: Operation,
 ) -> (Vec<T::Value>, T::Value) {
     operate!(operation, R => {
-        let result = |value: T::Value, n: usize| match n {
-            0 => empty::<T, W, R>(),
-            _ => R::result(value, n as u64).canonical(),
+        let result = |value: T::Value, n: usize| {
+            let value = if n > 0 { value } else { empty::<T, W, R>() };
+            R::result(value, n as u64).canonical()
         };
         let each = values.iter().zip(lengths).map(|(value, n)| result(*value, *n)).collect();
         let total = collect::<T::Value, R>(values, if values.len() <= 128 { 32 } else { 512 });
