@@ -88,6 +88,49 @@ fn wide_products_have_the_bits_of_the_host() {
     assert_eq!(play::<i32, Wide>([&a, &b], 1), expected as u64);
 }
 
+/// Checks dot products against sums of exact products: of floats in about twice the precision, and
+/// of integers modulo the size of the result.
+#[test]
+fn every_type_is_near_a_naive_computation() {
+    fn floats<T: Drawn>(to: fn(T) -> f64, unit: f64) {
+        for n in LENGTHS {
+            let both = slice::<T>(2 * n, Operation::Sum);
+            let pairs: Vec<[f64; 2]> = (0..n).map(|i| [to(both[i]), to(both[n + i])]).collect();
+            let (mut sum, mut lost, mut size) = (0.0f64, 0.0, 0.0);
+            for [a, b] in pairs {
+                let product = a * b;
+                let next = sum + product;
+                let from = next - sum;
+                // The rounding errors of the product and of the addition are exact.
+                lost += a.mul_add(b, -product) + ((sum - (next - from)) + (product - from));
+                sum = next;
+                size += product.abs();
+            }
+            let found = host::dot(&both[..n], &both[n..]).unwrap().to_double();
+            let error = (found - sum - lost).abs();
+            assert!(error <= 65.0 * unit * size, "{n} {}: {error}", std::any::type_name::<T>());
+        }
+    }
+    floats::<f32>(f64::from, 2f64.powi(-24));
+    floats::<f16>(f64::from, 2f64.powi(-24));
+    floats::<bf16>(f64::from, 2f64.powi(-24));
+    floats::<f64>(|x| x, 2f64.powi(-53));
+    fn integers<T: Drawn>(to: fn(T) -> i128) {
+        for n in LENGTHS {
+            let both = slice::<T>(2 * n, Operation::Sum);
+            let products = (0..n).map(|i| to(both[i]).wrapping_mul(to(both[n + i])));
+            let sum = products.fold(0i128, i128::wrapping_add) as u128;
+            let sum = sum & (u128::MAX >> (128 - 8 * size_of::<T::Output>()));
+            let found = host::dot(&both[..n], &both[n..]).unwrap().to_bits64();
+            assert_eq!(found, sum as u64, "{n} {}", std::any::type_name::<T>());
+        }
+    }
+    integers::<i32>(i128::from);
+    integers::<u32>(i128::from);
+    integers::<i64>(i128::from);
+    integers::<u64>(i128::from);
+}
+
 #[test]
 fn special_products_are_those_of_ieee() {
     for turn in 0..4 {

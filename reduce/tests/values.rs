@@ -236,7 +236,7 @@ fn bits<A: Accumulator>(values: Vec<A>) -> Vec<u64> {
 fn forms<T: Drawn + Read<W>, W>(wanted: impl Fn(Operation) -> bool) {
     for operation in operations::<T>().into_iter().filter(|operation| wanted(*operation)) {
         let name = format!("{operation:?} of {}", std::any::type_name::<T>());
-        for (count, elements, more) in [(1, 1, 0), (5, 1, 2), (3, 33, 0), (70, 5, 1), (2, 5_001, 3)]
+        for (count, elements, more) in [(1, 1, 0), (5, 1, 2), (3, 33, 0), (70, 5, 1), (2, 1_025, 3)]
         {
             let pitch = elements + more;
             let values = slice::<T>(count * pitch, operation);
