@@ -191,7 +191,9 @@ fn ties<T: Drawn + Bytes>(of: fn(f32) -> T, to: fn(T) -> f64) {
     let operations = [Operation::Min, Operation::Max, Operation::LargestMagnitude];
     for (n, turn) in [1, 2, 5, 33, 300, 1_100, 9_000].into_iter().zip(size_of::<T>()..) {
         // The kinds that occur differ, so that the extreme is not always an infinity.
-        for kinds in [&some[..], &some[..6], &some[4..6], &some[..2], &some[1..5]] {
+        let all = [&some[..], &some[..6], &some[4..6], &some[..2], &some[1..5]];
+        // The interpretation of long rows is slow.
+        for kinds in all.into_iter().skip(if n > 2_000 { turn % 5 } else { 0 }) {
             let at = |i: usize| i.wrapping_mul(2_654_435_761) >> 7;
             let values: Vec<T> = (0..3 * n).map(|i| of(kinds[at(i + n) % kinds.len()])).collect();
             let rows = Rows::new(3, n as u64);

@@ -47,8 +47,9 @@ pub(crate) fn mixed<T: Drawn>(lengths: &[usize], of: fn(f32) -> T) -> Vec<T> {
         if pattern == [-0.0] {
             row.fill(of(-0.0));
         }
-        for (i, special) in pattern.iter().enumerate() {
-            row[(n / 2 + i) % n] = of(*special);
+        // The first and the last element have neighbours in other rows.
+        for (i, at) in [0, n / 2, n - 1].into_iter().enumerate() {
+            row[at] = of(pattern[i % pattern.len()]);
         }
     }
     values
