@@ -133,16 +133,34 @@ fn every_type_is_near_a_naive_computation() {
 
 #[test]
 fn special_products_are_those_of_ieee() {
-    for turn in 0..4 {
-        let mut a = vec![1.0f32; 2_000];
-        let b = vec![1e38f32; 2_000];
-        a[1_500] = f32::INFINITY;
-        assert_eq!(play::<f32, Itself>([&a, &b], turn), 0x7f80_0000);
-        a[7] = -0.0;
-        a[1] = f32::NEG_INFINITY;
-        assert_eq!(play::<f32, Itself>([&a, &b], turn), 0x7fff_ffff);
-        assert_eq!(host::dot(&a, &b).unwrap().to_bits(), 0x7fff_ffff);
+    fn check<T: Drawn + Bytes>(of: fn(f32) -> T) {
+        let of_result = |value: f64| T::Output::of_double(value).canonical().to_bits64();
+        let [infinite, nan] = [f64::INFINITY, f64::NAN].map(of_result);
+        for turn in 0..4 {
+            let holds = |a: &[T], b: &[T], expected: u64| {
+                assert_eq!(host::dot(a, b).unwrap().to_bits64(), expected, "{turn}");
+                assert_eq!(play::<T, Itself>([a, b], turn), expected, "{turn}");
+            };
+            let (mut a, mut b) = (vec![of(1.0); 2_000], vec![of(2.0); 2_000]);
+            holds(&a, &b, of_result(4_000.0));
+            a[1_500] = of(f32::INFINITY);
+            holds(&a, &b, infinite);
+            b[1_500] = of(-0.0);
+            holds(&a, &b, nan);
+            b[1_500] = of(1.0);
+            a[1] = of(f32::NEG_INFINITY);
+            holds(&a, &b, nan);
+            a[1] = of(0.0);
+            b[1_999] = of(-f32::NAN);
+            holds(&a, &b, nan);
+            holds(&[of(-0.0)], &[of(1.0)], 0);
+        }
     }
+    check::<f32>(|x| x);
+    check::<f64>(f64::from);
+    check::<f16>(f16::from_f32);
+    check::<bf16>(bf16::from_f32);
+    assert_eq!(host::dot(&[1e30f32; 40], &[-1e30; 40]).unwrap(), f32::NEG_INFINITY);
 }
 
 #[test]

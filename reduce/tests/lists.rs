@@ -5,7 +5,7 @@ mod drawn;
 mod machine;
 
 use drawn::{Drawn, mixed, operations, slice};
-use half::bf16;
+use half::{bf16, f16};
 use machine::{Bytes, Machine};
 use samebits::{
     Accumulator, Element, Itself, Operation, Read, Truth, Wide, host,
@@ -181,6 +181,24 @@ fn ragged_rows_have_the_bits_of_the_host() {
     rows::<f32, Wide>(&mixed[..12], Operation::SumOfSquares, 0);
     rows::<i64, Truth>(&short, Operation::Sum, 1);
     rows::<f32, Itself>(&[0, 0, 0, 600_000, 0], Operation::Sum, 2);
+}
+
+/// Checks every type and operation for short lists and rows, some of which are empty.
+#[test]
+fn every_type() {
+    fn all<T: Drawn + Bytes>() {
+        let size = size_of::<T>();
+        let lengths = [0, 1, 16 / size + 1, 40, 0, 2_056 / size, 5_000 / size];
+        for (operation, turn) in operations::<T>().into_iter().zip(size..) {
+            lists::<T, Itself>(&lengths, operation, turn);
+            rows::<T, Itself>(&lengths.map(|n| n as u64), operation, turn);
+        }
+    }
+    macro_rules! types { ($($type:ty)+) => {$(all::<$type>();)+}; }
+    types!(f32 f64 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64 bool);
+    lists::<i32, Wide>(&[0, 33, 700], Operation::Sum, 0);
+    rows::<u32, Wide>(&[0, 33, 700], Operation::Max, 1);
+    rows::<bf16, Truth>(&[0, 33, 3_000], Operation::Min, 2);
 }
 
 /// Checks that infinities, NaNs and zeros of a row do not change its neighbours, in rows that begin
