@@ -20,9 +20,7 @@ pub(crate) fn all<T: Read<W>, W, R: Operate>(slice: &[T]) -> T::Value {
 /// call this function, so that they are compiled once for each type, and not once for each
 /// operation.
 pub(crate) fn result_of<T: Read<W>, W>(slice: &[T], operation: Operation) -> T::Value {
-    operate!(operation, R => {
-        if slice.is_empty() { empty::<T, W, R>() } else { all::<T, W, R>(slice) }
-    })
+    operate!(operation, R => all::<T, W, R>(slice))
 }
 
 /// Returns the value of a slice of a list. The result of the slice and the result of the list are
@@ -42,9 +40,9 @@ pub(crate) fn results_of<T: Read<W>, W>(
     operation: Operation,
 ) -> (Vec<T::Value>, T::Value) {
     operate!(operation, R => {
-        let result = |value: T::Value, n: usize| match n {
-            0 => empty::<T, W, R>(),
-            _ => R::result(value, n as u64).canonical(),
+        let result = |value: T::Value, n: usize| {
+            let value = if n > 0 { value } else { empty::<T, W, R>() };
+            R::result(value, n as u64).canonical()
         };
         let each = values.iter().zip(lengths).map(|(value, n)| result(*value, *n)).collect();
         let total = collect::<T::Value, R>(values, if values.len() <= 128 { 32 } else { 512 });
@@ -111,16 +109,17 @@ pub(crate) fn warps<T: Read<W>, W, R: Operate>(chunk: &[T], threads: usize) -> V
 
 /// Combines the sums of threads, each of which has `width` sums. Returns the value of each warp.
 pub(crate) fn warps_of<A: Accumulator, R: Operate>(mut sums: Vec<A>, width: usize) -> Vec<A> {
-    let mut values: Vec<_> = sums.chunks_mut(width).map(|sums| halve::<A, R>(sums)).collect();
-    values.chunks_mut(32).map(|warp| halve::<A, R>(warp)).collect()
+    let mut values: Vec<_> = sums.chunks_mut(width).map(|sums| halve(sums, R::join)).collect();
+    values.chunks_mut(32).map(|warp| halve(warp, R::join)).collect()
 }
 
-/// Combines the upper half of the values with the lower half, until one value is left.
-fn halve<A: Accumulator, R: Operate>(values: &mut [A]) -> A {
+/// Halves values, as ORDER.md defines it, and returns the result: combines the upper half of the
+/// values with the lower half, until one value is left.
+pub(crate) fn halve<V: Copy>(values: &mut [V], join: impl Fn(V, V) -> V) -> V {
     let mut half = values.len() / 2;
     while half > 0 {
         for i in 0..half {
-            values[i] = R::join(values[i], values[i + half]);
+            values[i] = join(values[i], values[i + half]);
         }
         half /= 2;
     }
@@ -141,13 +140,13 @@ fn rounds<A: Accumulator, R: Operate>(values: &[A], lanes: usize) -> Vec<A> {
 /// Combines the values of a block's warps in the order in which a thread that reads 16 bytes at a
 /// time combines them.
 pub(crate) fn few<A: Accumulator, R: Operate>(values: &[A]) -> A {
-    halve::<A, R>(&mut rounds::<A, R>(values, 16 / size_of::<A>()))
+    halve(&mut rounds::<A, R>(values, 16 / size_of::<A>()), R::join)
 }
 
 /// Combines the values that blocks have published, in the order in which `threads` threads of the
 /// last block combine them.
 pub(crate) fn collect<A: Accumulator, R: Operate>(values: &[A], threads: usize) -> A {
     let mut sums = rounds::<A, R>(values, threads);
-    let warps: Vec<_> = sums.chunks_mut(32).map(|warp| halve::<A, R>(warp)).collect();
+    let warps: Vec<_> = sums.chunks_mut(32).map(|warp| halve(warp, R::join)).collect();
     if warps.len() == 1 { warps[0] } else { few::<A, R>(&warps) }
 }

@@ -5,7 +5,7 @@ use crate::{
     cuda::{self, Param},
     element::{Itself, Read},
     engine::Engine,
-    threads::each,
+    threads::each_row,
 };
 
 /// The maximum number of elements in a row, because a kernel counts them with 32 bits.
@@ -68,10 +68,7 @@ pub(crate) fn of_rows<T: Element, V: Send + Sync>(
     statistic: impl Fn(&[T]) -> V + Sync,
 ) -> Result<Vec<V>> {
     check::<T>(operation)?;
-    rows.check(slice.len() as u64, u64::MAX)?;
-    let (count, elements, pitch) = rows.numbers();
-    let row = |row: usize| statistic(&slice[row * pitch as usize..][..elements as usize]);
-    Ok(each(count as usize, 16, row))
+    each_row(slice, rows, 16, statistic)
 }
 
 /// Returns the elements of a row as doubles.
@@ -81,16 +78,4 @@ pub(crate) fn doubles<T: Element>(row: &[T]) -> Vec<f64> {
         values.extend(run.iter().map(|value| value.to_double()))
     });
     values
-}
-
-/// Halves values, as ORDER.md defines it, and returns the result.
-pub(crate) fn halve<V: Copy>(values: &mut [V], join: impl Fn(V, V) -> V) -> V {
-    let mut half = values.len() / 2;
-    while half > 0 {
-        for i in 0..half {
-            values[i] = join(values[i], values[i + half]);
-        }
-        half /= 2;
-    }
-    values[0]
 }

@@ -8,6 +8,8 @@ use std::{
 
 use rayon::{ThreadPool, prelude::*};
 
+use crate::{Result, Rows};
+
 /// Runs work on rayon's threads. A forked process has none of its parent's threads and would wait
 /// for them forever, so it gets its own thread pool.
 #[doc(hidden)]
@@ -39,6 +41,23 @@ pub(crate) fn each<V: Send + Sync>(
 ) -> Vec<V> {
     let parts = in_parts(count, least, |part| part.map(&value).collect::<Vec<_>>());
     parts.into_iter().flatten().collect()
+}
+
+/// Returns the value of each row of a slice, computed on all cores. A core computes at least `least`
+/// values at a time.
+///
+/// # Errors
+/// There are no rows, or the rows overlap, extend beyond the slice, or have no elements or too many.
+pub(crate) fn each_row<T: Sync, V: Send + Sync>(
+    slice: &[T],
+    rows: Rows,
+    least: usize,
+    value: impl Fn(&[T]) -> V + Sync,
+) -> Result<Vec<V>> {
+    rows.check(slice.len() as u64, u64::MAX)?;
+    let (count, elements, pitch) = rows.numbers();
+    let row = |row: usize| value(&slice[row * pitch as usize..][..elements as usize]);
+    Ok(each(count as usize, least, row))
 }
 
 /// Divides `0..count` into parts, and returns the value of each part, in order. Every part except

@@ -3,8 +3,8 @@
 mod drawn;
 mod machine;
 
-use drawn::{Drawn, slice};
-use half::bf16;
+use drawn::{Drawn, mixed, operations, slice};
+use half::{bf16, f16};
 use machine::{Bytes, Machine};
 use samebits::{
     Accumulator, Columns, Element, Itself, Operation, Read, Truth, Wide,
@@ -59,15 +59,24 @@ fn play<T: Element + Bytes + Read<W>, W>(
 
 fn holds<T: Drawn + Bytes + Read<W>, W>(layout: Layout, operation: Operation, turn: usize) {
     let (batches, rows, inner, pitch) = layout;
+    let n = ((batches - 1) * rows * pitch + rows.max(1) * pitch - (pitch - inner)) as usize;
+    holds_for::<T, W>(&slice::<T>(n, operation), layout, operation, turn);
+}
+
+fn holds_for<T: Drawn + Bytes + Read<W>, W>(
+    values: &[T],
+    layout: Layout,
+    operation: Operation,
+    turn: usize,
+) {
+    let (batches, rows, inner, pitch) = layout;
     let columns = match batches {
         1 => Columns::new(rows, inner).pitch(pitch),
         _ => Columns::of_axis(&[batches, rows, inner], 1).unwrap(),
     };
-    let n = ((batches - 1) * rows * pitch + rows.max(1) * pitch - (pitch - inner)) as usize;
-    let values = slice::<T>(n, operation);
-    let expected = host::read_columns::<T, W>(&values, operation, columns).unwrap();
+    let expected = host::read_columns::<T, W>(values, operation, columns).unwrap();
     let expected: Vec<u64> = expected.into_iter().map(|value| value.to_bits64()).collect();
-    let found = play::<T, W>(&values, columns, layout, operation, turn);
+    let found = play::<T, W>(values, columns, layout, operation, turn);
     let name = std::any::type_name::<T>();
     assert_eq!(found, expected, "{operation:?} of {layout:?} {name}, {turn}");
 }
@@ -112,6 +121,42 @@ fn other_types() {
         holds::<bf16, Itself>(layout, Operation::Mean, turn);
         holds::<f64, Itself>(layout, Operation::Sum, turn);
     }
+}
+
+/// Checks every type and operation for columns without elements, and for the only column of a matrix.
+#[test]
+fn every_type() {
+    fn all<T: Drawn + Bytes>() {
+        for (operation, turn) in operations::<T>().into_iter().zip(size_of::<T>()..) {
+            for layout in [(1, 0, 3, 3), (1, 37, 1, 1), (2, 40, 9, 9)] {
+                holds::<T, Itself>(layout, operation, turn);
+            }
+        }
+    }
+    macro_rules! types { ($($type:ty)+) => {$(all::<$type>();)+}; }
+    types!(f32 f64 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64 bool);
+    holds::<f32, Wide>((1, 0, 3, 3), Operation::Mean, 0);
+    holds::<i32, Wide>((2, 40, 9, 9), Operation::Sum, 1);
+    holds::<u32, Wide>((1, 700, 3, 4), Operation::Max, 2);
+}
+
+/// Checks that infinities, NaNs and zeros of a column do not change its neighbours.
+#[test]
+fn special_columns_leave_their_neighbours_alone() {
+    fn check<T: Drawn + Bytes>(of: fn(f32) -> T) {
+        for (operation, turn) in operations::<T>().into_iter().zip(0..) {
+            let (rows, columns) = [(40, 35), (700, 10)][turn % 2];
+            // A run of special elements becomes a column.
+            let runs = mixed::<T>(&vec![rows; columns], of);
+            let values: Vec<T> =
+                (0..rows * columns).map(|i| runs[i % columns * rows + i / columns]).collect();
+            let layout = (1, rows as u64, columns as u64, columns as u64);
+            holds_for::<T, Itself>(&values, layout, operation, turn);
+        }
+    }
+    check::<f32>(|x| x);
+    check::<f64>(f64::from);
+    check::<f16>(f16::from_f32);
 }
 
 #[test]

@@ -88,18 +88,79 @@ fn wide_products_have_the_bits_of_the_host() {
     assert_eq!(play::<i32, Wide>([&a, &b], 1), expected as u64);
 }
 
+/// Checks dot products against sums of exact products: of floats in about twice the precision, and
+/// of integers modulo the size of the result.
+#[test]
+fn every_type_is_near_a_naive_computation() {
+    fn floats<T: Drawn>(to: fn(T) -> f64, unit: f64) {
+        for n in LENGTHS {
+            let both = slice::<T>(2 * n, Operation::Sum);
+            let pairs: Vec<[f64; 2]> = (0..n).map(|i| [to(both[i]), to(both[n + i])]).collect();
+            let (mut sum, mut lost, mut size) = (0.0f64, 0.0, 0.0);
+            for [a, b] in pairs {
+                let product = a * b;
+                let next = sum + product;
+                let from = next - sum;
+                // The rounding errors of the product and of the addition are exact.
+                lost += a.mul_add(b, -product) + ((sum - (next - from)) + (product - from));
+                sum = next;
+                size += product.abs();
+            }
+            let found = host::dot(&both[..n], &both[n..]).unwrap().to_double();
+            let error = (found - sum - lost).abs();
+            assert!(error <= 65.0 * unit * size, "{n} {}: {error}", std::any::type_name::<T>());
+        }
+    }
+    floats::<f32>(f64::from, 2f64.powi(-24));
+    floats::<f16>(f64::from, 2f64.powi(-24));
+    floats::<bf16>(f64::from, 2f64.powi(-24));
+    floats::<f64>(|x| x, 2f64.powi(-53));
+    fn integers<T: Drawn>(to: fn(T) -> i128) {
+        for n in LENGTHS {
+            let both = slice::<T>(2 * n, Operation::Sum);
+            let products = (0..n).map(|i| to(both[i]).wrapping_mul(to(both[n + i])));
+            let sum = products.fold(0i128, i128::wrapping_add) as u128;
+            let sum = sum & (u128::MAX >> (128 - 8 * size_of::<T::Output>()));
+            let found = host::dot(&both[..n], &both[n..]).unwrap().to_bits64();
+            assert_eq!(found, sum as u64, "{n} {}", std::any::type_name::<T>());
+        }
+    }
+    integers::<i32>(i128::from);
+    integers::<u32>(i128::from);
+    integers::<i64>(i128::from);
+    integers::<u64>(i128::from);
+}
+
 #[test]
 fn special_products_are_those_of_ieee() {
-    for turn in 0..4 {
-        let mut a = vec![1.0f32; 2_000];
-        let b = vec![1e38f32; 2_000];
-        a[1_500] = f32::INFINITY;
-        assert_eq!(play::<f32, Itself>([&a, &b], turn), 0x7f80_0000);
-        a[7] = -0.0;
-        a[1] = f32::NEG_INFINITY;
-        assert_eq!(play::<f32, Itself>([&a, &b], turn), 0x7fff_ffff);
-        assert_eq!(host::dot(&a, &b).unwrap().to_bits(), 0x7fff_ffff);
+    fn check<T: Drawn + Bytes>(of: fn(f32) -> T) {
+        let of_result = |value: f64| T::Output::of_double(value).canonical().to_bits64();
+        let [infinite, nan] = [f64::INFINITY, f64::NAN].map(of_result);
+        for turn in 0..4 {
+            let holds = |a: &[T], b: &[T], expected: u64| {
+                assert_eq!(host::dot(a, b).unwrap().to_bits64(), expected, "{turn}");
+                assert_eq!(play::<T, Itself>([a, b], turn), expected, "{turn}");
+            };
+            let (mut a, mut b) = (vec![of(1.0); 2_000], vec![of(2.0); 2_000]);
+            holds(&a, &b, of_result(4_000.0));
+            a[1_500] = of(f32::INFINITY);
+            holds(&a, &b, infinite);
+            b[1_500] = of(-0.0);
+            holds(&a, &b, nan);
+            b[1_500] = of(1.0);
+            a[1] = of(f32::NEG_INFINITY);
+            holds(&a, &b, nan);
+            a[1] = of(0.0);
+            b[1_999] = of(-f32::NAN);
+            holds(&a, &b, nan);
+            holds(&[of(-0.0)], &[of(1.0)], 0);
+        }
     }
+    check::<f32>(|x| x);
+    check::<f64>(f64::from);
+    check::<f16>(f16::from_f32);
+    check::<bf16>(bf16::from_f32);
+    assert_eq!(host::dot(&[1e30f32; 40], &[-1e30; 40]).unwrap(), f32::NEG_INFINITY);
 }
 
 #[test]

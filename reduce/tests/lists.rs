@@ -4,8 +4,8 @@
 mod drawn;
 mod machine;
 
-use drawn::{Drawn, slice};
-use half::bf16;
+use drawn::{Drawn, mixed, operations, slice};
+use half::{bf16, f16};
 use machine::{Bytes, Machine};
 use samebits::{
     Accumulator, Element, Itself, Operation, Read, Truth, Wide, host,
@@ -181,6 +181,77 @@ fn ragged_rows_have_the_bits_of_the_host() {
     rows::<f32, Wide>(&mixed[..12], Operation::SumOfSquares, 0);
     rows::<i64, Truth>(&short, Operation::Sum, 1);
     rows::<f32, Itself>(&[0, 0, 0, 600_000, 0], Operation::Sum, 2);
+}
+
+/// Checks every type and operation for short lists and rows, some of which are empty.
+#[test]
+fn every_type() {
+    fn all<T: Drawn + Bytes>() {
+        let size = size_of::<T>();
+        let lengths = [0, 1, 16 / size + 1, 40, 0, 2_056 / size, 5_000 / size];
+        for (operation, turn) in operations::<T>().into_iter().zip(size..) {
+            lists::<T, Itself>(&lengths, operation, turn);
+            rows::<T, Itself>(&lengths.map(|n| n as u64), operation, turn);
+        }
+    }
+    macro_rules! types { ($($type:ty)+) => {$(all::<$type>();)+}; }
+    types!(f32 f64 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64 bool);
+    lists::<i32, Wide>(&[0, 33, 700], Operation::Sum, 0);
+    rows::<u32, Wide>(&[0, 33, 700], Operation::Max, 1);
+    rows::<bf16, Truth>(&[0, 33, 3_000], Operation::Min, 2);
+}
+
+/// Checks that infinities, NaNs and zeros of a row do not change its neighbours, in rows that begin
+/// after the first element and some of which are empty, and in lists.
+#[test]
+fn special_rows_leave_their_neighbours_alone() {
+    fn check<T: Drawn + Bytes>(of: fn(f32) -> T) {
+        let lengths = [5, 0, 3, 33, 0, 4, 700, 2, 9, 1_100, 0, 1, 300, 5_001, 2, 0, 13_000, 40, 0];
+        let values = mixed::<T>(&lengths, of);
+        let ends = lengths.iter().scan(0, |end, n| {
+            *end += *n as u64;
+            Some(*end)
+        });
+        let offsets: Vec<u64> = ends.collect();
+        let parts: Vec<&[T]> =
+            offsets.windows(2).map(|ends| &values[ends[0] as usize..ends[1] as usize]).collect();
+        let bits = |values: Vec<T::Output>| -> Vec<u64> {
+            values.into_iter().map(|value| value.to_bits64()).collect()
+        };
+        for (operation, turn) in operations::<T>().into_iter().zip(0..) {
+            let name = format!("{operation:?} {}", std::any::type_name::<T>());
+            let expected = host::reduce_ragged(&values, operation, &offsets).unwrap();
+            let found = ragged::<T, Itself>(&values, &offsets, operation, turn);
+            assert_eq!(found, (bits(expected), 0), "{name}");
+            let (each, all) = host::reduce_list(&parts, operation).unwrap();
+            let found = list::<T, Itself>(&parts, operation, turn);
+            assert_eq!(found, (bits(each), all.to_bits64()), "{name}");
+        }
+    }
+    check::<f32>(|x| x);
+    check::<f64>(f64::from);
+    check::<bf16>(bf16::from_f32);
+}
+
+/// Checks rows and slices without elements, whose means are NaN, and offsets without rows.
+#[test]
+fn empty_rows_have_the_results_of_empty_slices() {
+    for (operation, turn) in operations::<f32>().into_iter().zip(0..) {
+        rows::<f32, Itself>(&[0; 40], operation, turn);
+        lists::<f32, Itself>(&[0; 3], operation, turn);
+    }
+    rows::<u8, Itself>(&[0; 3], Operation::Min, 0);
+    let means = host::reduce_ragged::<f32>(&[], Operation::Mean, &[0, 0]).unwrap();
+    assert_eq!(means[0].to_bits(), 0x7fff_ffff);
+    assert!(host::reduce_ragged(&[1.0f32], Operation::Sum, &[1]).unwrap().is_empty());
+    // A row with bad offsets, and long rows that do not fit into the queue, count as empty.
+    let values = slice::<f32>(5_000, Operation::Mean);
+    let (found, _) = ragged::<f32, Itself>(&values, &[0, 7, 3], Operation::Mean, 1);
+    assert_eq!(found[1], 0x7fff_ffff);
+    let again: Vec<u64> = [0, 5_000].repeat(40);
+    let (found, _) = ragged::<f32, Itself>(&values, &again, Operation::Mean, 0);
+    let mean = host::reduce(&values, Operation::Mean).to_bits64();
+    assert!(found.iter().all(|value| [0x7fff_ffff, mean].contains(value)), "{found:x?}");
 }
 
 /// Checks that bad offsets are reported, and that no access is out of bounds.

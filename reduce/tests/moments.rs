@@ -92,6 +92,77 @@ fn variances_are_near_those_of_two_passes() {
     }
 }
 
+/// Checks the other types against two passes. The elements of a row have the same large mean, whose
+/// square the variance must not lose.
+#[test]
+fn other_types_are_near_two_passes() {
+    fn check<T: Drawn>(to: fn(T) -> f64, of: fn(f64) -> T, offsets: &[f64], unit: f64) {
+        for n in [1, 2, 3, 33, 1_000, 5_001] {
+            for offset in offsets {
+                let values: Vec<T> =
+                    slice::<T>(n, Operation::Sum).iter().map(|x| of(to(*x) + offset)).collect();
+                let wide: Vec<f64> = values.iter().map(|value| to(*value)).collect();
+                let first = wide[0];
+                let mean = compensated(wide.iter().map(|x| x - first)) / n as f64;
+                let squares = compensated(wide.iter().map(|x| (x - first - mean).powi(2)));
+                for less in [0, 1] {
+                    let (means, variances) =
+                        host::moments_rows(&values, Rows::new(1, n as u64), less).unwrap();
+                    let (found, exact) = (means[0].to_double(), first + mean);
+                    let what = format!("{n} {} + {offset}", std::any::type_name::<T>());
+                    assert!((found - exact).abs() <= exact.abs() * unit + 1e-13, "mean of {what}");
+                    let (found, exact) =
+                        (variances[0].to_double(), squares / (n as f64 - less as f64));
+                    // The bound of the module's documentation, in which a thread adds at most 64 elements.
+                    let away =
+                        if squares > 0.0 { 1.0 + mean * mean / (squares / n as f64) } else { 1.0 };
+                    let bound = exact * (unit + 84.0 * 2f64.powi(-53) * away);
+                    assert!(
+                        (less == n as u64 && found.is_nan()) || (found - exact).abs() <= bound,
+                        "variance of {what}: {found}, not {exact}"
+                    );
+                }
+            }
+        }
+    }
+    let float = 2f64.powi(-24);
+    check::<f64>(|x| x, |x| x, &[0.0, 1.0, -1e6], 2f64.powi(-53));
+    check::<f16>(f64::from, f16::from_f64, &[0.0, 100.0], float);
+    check::<bf16>(f64::from, bf16::from_f64, &[0.0, -30.0], float);
+    check::<f32>(f64::from, |x| x as f32, &[0.0, 1e3], float);
+}
+
+/// Checks long and short rows with infinities and NaNs, beside rows without them.
+#[test]
+fn special_elements_leave_other_rows_alone() {
+    fn check<T: Drawn + Bytes>(of: fn(f32) -> T) {
+        for (n, turn) in [3usize, 33, 300, 5_001].into_iter().zip(0..) {
+            let values = drawn::mixed::<T>(&[n; 10], of);
+            let rows = Rows::new(10, n as u64);
+            let (means, variances) = host::moments_rows(&values, rows, 1).unwrap();
+            for (row, (mean, variance)) in means.iter().zip(&variances).enumerate() {
+                let (mean, variance) = (mean.to_double(), variance.to_double());
+                let what = format!("row {row} of {n}: {mean}, {variance}");
+                match row {
+                    // These rows have an infinity, a NaN, both infinities, a NaN, and only -0.
+                    1 => assert!(mean == f64::INFINITY && variance.is_nan(), "{what}"),
+                    3 | 5 | 7 => assert!(mean.is_nan() && variance.is_nan(), "{what}"),
+                    9 => assert!(mean == 0.0 && variance == 0.0, "{what}"),
+                    _ => assert!(mean.abs() < 0.5 && variance > 0.0 && variance < 0.5, "{what}"),
+                }
+            }
+            let bits = |values: &[T::Output]| -> Vec<u64> {
+                values.iter().map(|v| v.to_bits64()).collect()
+            };
+            assert_eq!(play(&values, rows, 1, turn), [bits(&means), bits(&variances)], "{n}");
+        }
+    }
+    check::<f32>(|x| x);
+    check::<f64>(f64::from);
+    check::<f16>(f16::from_f32);
+    check::<bf16>(bf16::from_f32);
+}
+
 fn compensated(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0f64, 0.0f64);
     for value in values {
@@ -119,6 +190,8 @@ fn special_rows_have_special_moments() {
         assert!(variances.iter().all(|variance| variance.to_bits() == 0x7fff_ffff));
         assert_eq!(play(&values, rows, 3, turn), [bits(&means), bits(&variances)]);
     }
+    let (_, variances) = host::moments_rows(&[1e200f64, -1e200], Rows::new(1, 2), 0).unwrap();
+    assert!(!variances[0].is_finite());
     assert!(
         host::moments_rows(&[1i32], Rows::new(1, 1), 0)
             .unwrap_err()

@@ -168,6 +168,101 @@ fn rows() {
     }
 }
 
+/// Returns the value and the index that a single pass finds: the first number that is smaller or
+/// larger than all before it, where -0 is below +0.
+fn one_pass(values: &[f64], operation: Operation) -> (f64, u64) {
+    let mut best: Option<(f64, u64)> = None;
+    for (index, value) in (0..).zip(values) {
+        let value = if operation == Operation::LargestMagnitude { value.abs() } else { *value };
+        let better = |than: f64| match operation {
+            Operation::Min => value.total_cmp(&than).is_lt(),
+            _ => value.total_cmp(&than).is_gt(),
+        };
+        if !value.is_nan() && best.is_none_or(|(than, _)| better(than)) {
+            best = Some((value, index));
+        }
+    }
+    best.unwrap_or((f64::NAN, 0))
+}
+
+/// Checks slices and rows with many equal elements, infinities, NaNs and zeros of both signs.
+fn ties<T: Drawn + Bytes>(of: fn(f32) -> T, to: fn(T) -> f64) {
+    let some = [0.0, -0.0, 1.0, -1.0, f32::NAN, -f32::NAN, f32::INFINITY, -f32::INFINITY, 1e-40];
+    let operations = [Operation::Min, Operation::Max, Operation::LargestMagnitude];
+    for (n, turn) in [1, 2, 5, 33, 300, 1_100, 9_000].into_iter().zip(size_of::<T>()..) {
+        // The kinds that occur differ, so that the extreme is not always an infinity.
+        let all = [&some[..], &some[..6], &some[4..6], &some[..2], &some[1..5]];
+        // The interpretation of long rows is slow.
+        for kinds in all.into_iter().skip(if n > 2_000 { turn % 5 } else { 0 }) {
+            let at = |i: usize| i.wrapping_mul(2_654_435_761) >> 7;
+            let values: Vec<T> = (0..3 * n).map(|i| of(kinds[at(i + n) % kinds.len()])).collect();
+            let rows = Rows::new(3, n as u64);
+            for (operation, i) in operations.into_iter().zip(turn..) {
+                let found = host::find_rows(&values, operation, rows).unwrap();
+                for (found, row) in found.iter().zip(values.chunks(n)) {
+                    let wide: Vec<f64> = row.iter().map(|value| to(*value)).collect();
+                    let (value, index) = one_pass(&wide, operation);
+                    let same =
+                        |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+                    assert!(same(found.value.to_double(), value), "{operation:?} of {wide:?}");
+                    assert_eq!(found.index, index, "{operation:?} of {n} from {kinds:?}");
+                    let alone = host::find(row, operation).unwrap();
+                    assert_eq!(alone.index, index);
+                    assert_eq!(alone.value.to_bits64(), found.value.to_bits64());
+                }
+                let expected: Vec<[u64; 2]> =
+                    found.iter().map(|found| [found.value.to_bits64(), found.index]).collect();
+                let played = play(&values, rows, Some(operation), (i, 3));
+                assert_eq!(played, expected, "{operation:?} of {n} from {kinds:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_of_equal_elements_is_found() {
+    ties::<f32>(|x| x, f64::from);
+    ties::<f64>(f64::from, |x| x);
+    ties::<f16>(f16::from_f32, f64::from);
+    ties::<bf16>(bf16::from_f32, f64::from);
+}
+
+/// Checks rows of integers, which have many equal elements, against the standard library.
+#[test]
+fn rows_of_integers() {
+    fn check<T: Drawn + Bytes + Ord>(turn: usize) {
+        for (n, i) in [1usize, 7, 33, 700].into_iter().zip(turn..) {
+            let values = slice::<T>(5 * n, Operation::Min);
+            let rows = Rows::new(5, n as u64);
+            for operation in [Operation::Min, Operation::Max] {
+                let found = host::find_rows(&values, operation, rows).unwrap();
+                for (found, row) in found.iter().zip(values.chunks(n)) {
+                    let best = match operation {
+                        Operation::Min => row.iter().min(),
+                        _ => row.iter().max(),
+                    };
+                    let index = row.iter().position(|value| Some(value) == best).unwrap();
+                    assert_eq!(found.index, index as u64, "{operation:?} of {n}");
+                }
+                let expected: Vec<[u64; 2]> =
+                    found.iter().map(|found| [found.value.to_bits64(), found.index]).collect();
+                assert_eq!(play(&values, rows, Some(operation), (i, 3)), expected);
+            }
+            let both = host::min_max_rows(&values, rows).unwrap();
+            let both: Vec<[u64; 2]> =
+                both.iter().map(|(low, high)| [low.to_bits64(), high.to_bits64()]).collect();
+            assert_eq!(play(&values, rows, None, (i, 3)), both);
+        }
+    }
+    check::<i8>(0);
+    check::<u8>(1);
+    check::<bool>(2);
+    check::<i16>(3);
+    check::<u16>(0);
+    check::<i32>(1);
+    check::<u64>(2);
+}
+
 /// Checks slices whose elements are all equal or all NaN, and empty slices.
 #[test]
 fn no_element_stands_out() {

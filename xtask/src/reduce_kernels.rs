@@ -153,7 +153,7 @@ const RAGGED: Family = family("ragged", &["ragged"], 256, 1, 4);
 const STATISTICS: [Family; 3] = [
     family("moments_lanes", &["statistics", "moments", "moments_lanes"], 256, 4, 3),
     family("moments_block", &["statistics", "moments", "moments_block"], 256, 4, 3),
-    family("log_sum_exp", &["statistics", "log_sum_exp"], 256, 4, 3),
+    family("log_sum_exp", &["statistics", "log_sum_exp"], 256, 4, 4),
 ];
 
 /// The kernels of dot products: for many chunks, and for all other shapes.

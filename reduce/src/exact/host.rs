@@ -6,7 +6,7 @@ use super::{ExactAccumulator, ExactElement};
 use crate::{
     Rows,
     error::{Result, same_length},
-    threads::{each, in_parts},
+    threads::{each_row, in_parts},
 };
 
 /// The minimum number of elements that one task adds, so that bins are emptied rarely.
@@ -42,10 +42,7 @@ pub fn exact_norm<T: ExactElement>(slice: &[T]) -> T::Output {
 /// # Errors
 /// The same errors as for [`sum_rows`](crate::host::sum_rows).
 pub fn exact_sum_rows<T: ExactElement>(slice: &[T], rows: Rows) -> Result<Vec<T::Output>> {
-    rows.check(slice.len() as u64, u64::MAX)?;
-    let (count, elements, pitch) = rows.numbers();
-    let row = |row: usize| exact_sum(&slice[row * pitch as usize..][..elements as usize]);
-    Ok(each(count as usize, 1, row))
+    each_row(slice, rows, 1, exact_sum)
 }
 
 /// Returns the dot product of two slices of the same length.

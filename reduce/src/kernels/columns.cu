@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const bool spread = chunks > 1 && threads == 256;
     if (first && chunks == 1) {
         const Acc value = few_of(tree, part);
-        if (wanted) out[column] = n > 0 ? Op::result(value, n) : Op::empty();
+        if (wanted) out[column] = Op::result(n > 0 ? value : Op::empty(), n);
         return;
     }
     if (chunks == 1) return;

@@ -81,6 +81,18 @@ __device__ double warp_sum(double value)
     return value;
 }
 
+// Widens vector `first` + `t` of a row, where `t` is one of `step` threads. Elements after the row's end become minus
+// infinity, which changes no result.
+__device__ void widen(Real (&x)[Width], const Vector& vector, u32 n, u32 first, u32 t, u32 step)
+{
+    for (u32 e = 0; e < Width; e++) x[e] = widen(vector.at[e]);
+    if ((u64)(first + step) * Width <= n) return;
+    const u64 begin = (u64)(first + t) * Width;
+    const u32 rest = begin < n ? (u32)(n - begin) : 0;
+    for (u32 e = 0; e < Width; e++)
+        if (e >= rest) x[e] = lowest();
+}
+
 // Returns the part of the vectors of a warp; the sum is in lane 0. Thread `t` of `step` threads reads ROWS vectors at a
 // time, and the lanes of a warp agree on the largest element so far.
 __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
@@ -93,28 +105,30 @@ __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
     for (u32 begin = 0; begin < count; begin += ROWS * step) {
         Vector vectors[ROWS];
         gather(vectors, row, n, begin + t, step, aligned);
-        Real x[ROWS][Width], top = all.top;
+        Real top = all.top;
         #pragma unroll
         for (u32 r = 0; r < ROWS; r++) {
             // No lane of the block has such a vector.
             if (begin + r * step >= count) continue;
-            for (u32 e = 0; e < Width; e++) x[r][e] = widen(vectors[r].at[e]);
-            if ((u64)(begin + r * step + step) * Width > n)
-                for (u32 e = 0; e < Width; e++)
-                    if ((u64)(begin + t + r * step) * Width + e >= n) x[r][e] = lowest();
+            Real x[Width];
+            widen(x, vectors[r], n, begin + r * step, t, step);
             for (u32 e = 0; e < Width; e++) {
-                top = most(top, x[r][e]);
-                nan |= x[r][e] != x[r][e];
+                top = most(top, x[e]);
+                nan |= x[e] != x[e];
             }
         }
         top = warp_most(top);
-        if (top > all.top) all.sum = __dmul_rn(all.sum, exp_of(__dsub_rn(all.top, top)));
+        // The sum is still 0 in the first round.
+        if (begin > 0 && top > all.top) all.sum = __dmul_rn(all.sum, exp_of(__dsub_rn(all.top, top)));
         all.top = top;
+        // The vectors are widened again, because keeping all their elements as reals would take too many registers.
         #pragma unroll
         for (u32 r = 0; r < ROWS; r++) {
             if (begin + r * step >= count) continue;
+            Real x[Width];
             double powers[Width];
-            for (u32 e = 0; e < Width; e++) powers[e] = exp_of(minus(x[r][e], top));
+            widen(x, vectors[r], n, begin + r * step, t, step);
+            for (u32 e = 0; e < Width; e++) powers[e] = exp_of(minus(x[e], top));
             for (u32 s = Width / 2; s > 0; s /= 2)
                 for (u32 e = 0; e < s; e++) powers[e] = __dadd_rn(powers[e], powers[e + s]);
             all.sum = __dadd_rn(all.sum, powers[0]);

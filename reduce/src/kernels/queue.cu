@@ -94,13 +94,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             value = combined(slots, spread ? item.chunks * 8 : item.chunks, others[0]);
         }
         if (t == 0) {
-            if (out) out[item.index] = item.n > 0 ? Op::result(value, item.n) : Op::empty();
+            if (out) out[item.index] = Op::result(item.n > 0 ? value : Op::empty(), item.n);
             if (total) publish(totals + item.index * Halves, value);
         }
         if (!total || item.index < slices - 1) continue;
         // Thread 0 may still read `others[0]`.
         value = combined(totals, (u32)slices, others[1]);
-        if (t == 0) *total = elements > 0 ? Op::result(value, elements) : Op::empty();
+        if (t == 0) *total = Op::result(elements > 0 ? value : Op::empty(), elements);
     }
     if (!made) return;
     // The last block clears the number of items, when all blocks have read it.

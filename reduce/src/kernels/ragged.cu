@@ -39,8 +39,8 @@ struct Queue { Item* items; u64 *made, *bad; u64 capacity, messages; };
 __device__ void refuse(u64* bad, u64 row) { atomicMax((unsigned long long*)bad, (unsigned long long)~row); }
 
 // Appends the chunks of a long row to the queue. If offsets decrease, rows overlap, and the queue may be too small; the
-// row is then added as an empty row.
-__device__ void put(const Queue& queue, const In* in, u64 n, Acc* out, u64 index)
+// row must then be added as an empty row, and the function returns false.
+__device__ bool put(const Queue& queue, const In* in, u64 n, u64 index)
 {
     const u32 lane = threadIdx.x % 32;
     Item item = shape_of(n);
@@ -56,13 +56,14 @@ __device__ void put(const Queue& queue, const In* in, u64 n, Acc* out, u64 index
     const u32 chunks = item.chunks;
     if (first + chunks > queue.capacity || slot + slots > queue.messages) {
         item.n = 0, item.chunks = 1, item.vectors = 32, item.threads = 32;
-        if (lane == 0) refuse(queue.bad, index), out[index] = Op::empty();
+        if (lane == 0) refuse(queue.bad, index);
     }
     #pragma unroll 1
     for (u32 c = lane; c < chunks && first + c < queue.capacity; c += 32) {
         item.chunk = item.n > 0 ? c : 0;
         queue.items[first + c] = item;
     }
+    return item.n > 0;
 }
 
 // Offsets have 64 bits if `wide` is nonzero, and otherwise 32 bits. A row that ends before it begins, or after element
@@ -88,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         if (row < m && n <= Width) {
             Sums sums;
             sums.add(some(in + begin, (u32)n));
-            out[row] = n > 0 ? Op::result(sums.all(), n) : Op::empty();
+            out[row] = Op::result(n > 0 ? sums.all() : Op::empty(), n);
         }
         // All lanes add each longer row together.
         u32 longer = __ballot_sync(~0u, n > Width);
@@ -96,10 +97,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
         while (longer) {
             const u32 from = __ffs(longer) - 1;
             longer &= longer - 1;
-            const u64 at = __shfl_sync(~0u, begin, from), count = __shfl_sync(~0u, n, from);
+            const u64 at = __shfl_sync(~0u, begin, from);
+            u64 count = __shfl_sync(~0u, n, from);
             if (count * sizeof(In) > 2048) {
-                put(queue, in + at, count, out, first + from);
-                continue;
+                if (put(queue, in + at, count, first + from)) continue;
+                count = 0;
             }
             Sums sums;
             const u32 vectors = ((u32)count + Width - 1) / Width;
@@ -113,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
                 sums.add(vector);
             }
             const Acc value = warp(sums.all());
-            if (lane == 0) out[first + from] = Op::result(value, count);
+            if (lane == 0) out[first + from] = Op::result(count > 0 ? value : Op::empty(), count);
         }
     }
 }

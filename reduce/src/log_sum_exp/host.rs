@@ -6,7 +6,8 @@ use super::{
 };
 use crate::{
     Accumulator, Element, Result, Rows,
-    statistics::{doubles, halve, of_rows, threads},
+    fold::halve,
+    statistics::{doubles, of_rows, threads},
 };
 
 /// The largest element, and the sum of exp(x - top) over the elements x.

@@ -3,7 +3,8 @@
 use super::device::NAME;
 use crate::{
     Accumulator, Element, Result, Rows,
-    statistics::{doubles, halve, of_rows, threads},
+    fold::halve,
+    statistics::{doubles, of_rows, threads},
 };
 
 /// The sums of differences and of their squares.

@@ -16,6 +16,8 @@
 //! elements that a thread adds, and from one rounding of the result. With u = 2^-53, the variance v
 //! of `f32` elements has a relative error of at most about (k + 20) u (1 + d^2 / v) + 2^-24, where
 //! d is the difference between the mean and the first element.
+//!
+//! If the squares of differences between `f64` elements overflow, the variance is infinite or NaN.
 
 mod device;
 pub(crate) mod host;

@@ -1,7 +1,8 @@
 //! The operations. Each has a file, which defines it twice: as instructions for a device, and as
 //! functions for the host.
 //!
-//! To add an operation, write its file, and add a line to the list below.
+//! To add an operation, write its file, and add it to the three lists below: `mod`, `use` and
+//! `operations!`.
 
 mod largest_magnitude;
 mod max;

@@ -5,7 +5,7 @@ use crate::{
     Element, Operation, Result,
     element::{Itself, Read},
     fold,
-    threads::each,
+    threads::each_row,
 };
 
 /// Returns the sum of each row of a slice. The sums are bit-identical to those on the GPU.
@@ -41,11 +41,5 @@ pub fn read_rows<T: Element + Read<W>, W>(
     rows: Rows,
 ) -> Result<Vec<<T as Read<W>>::Value>> {
     operation.check::<T>()?;
-    rows.check(slice.len() as u64, u64::MAX)?;
-    let (count, elements, pitch) = rows.numbers();
-    let row = |row: usize| {
-        let row = &slice[row * pitch as usize..][..elements as usize];
-        fold::result_of::<T, W>(row, operation)
-    };
-    Ok(each(count as usize, 64, row))
+    each_row(slice, rows, 64, |row| fold::result_of::<T, W>(row, operation))
 }

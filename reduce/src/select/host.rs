@@ -7,7 +7,7 @@ use crate::{
     fold,
     operate::Operate,
     operations::{LargestMagnitude, Max, Min},
-    threads::{each, in_parts},
+    threads::{each_row, in_parts},
 };
 
 /// Returns the smallest or the largest element, or the largest magnitude, and the lowest index of
@@ -35,7 +35,7 @@ pub fn find_rows<T: Element>(
     rows: Rows,
 ) -> Result<Vec<Found<T::Output>>> {
     check::<T>(operation)?;
-    of_rows(slice, rows, |row| found_by(row, operation))
+    each_row(slice, rows, 64, |row| found_by(row, operation))
 }
 
 /// Returns the minimum and the maximum, as [`min`](crate::host::min) and [`max`](crate::host::max)
@@ -50,18 +50,7 @@ pub fn min_max<T: Element>(slice: &[T]) -> (T::Output, T::Output) {
 /// # Errors
 /// The same errors as for [`reduce_rows`](crate::host::reduce_rows).
 pub fn min_max_rows<T: Element>(slice: &[T], rows: Rows) -> Result<Vec<(T::Output, T::Output)>> {
-    of_rows(slice, rows, min_max)
-}
-
-fn of_rows<T: Element, V: Send + Sync>(
-    slice: &[T],
-    rows: Rows,
-    of: impl Fn(&[T]) -> V + Sync,
-) -> Result<Vec<V>> {
-    rows.check(slice.len() as u64, u64::MAX)?;
-    let (count, elements, pitch) = rows.numbers();
-    let row = |row: usize| of(&slice[row * pitch as usize..][..elements as usize]);
-    Ok(each(count as usize, 64, row))
+    each_row(slice, rows, 64, min_max)
 }
 
 fn found_by<T: Element>(slice: &[T], operation: Operation) -> Found<T::Output> {

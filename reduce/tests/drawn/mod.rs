@@ -29,6 +29,32 @@ pub(crate) fn on_the_host<T: Element>(slice: &[T], operation: Operation) -> u64 
     samebits::host::reduce(slice, operation).to_bits64()
 }
 
+/// Returns elements in which every second run of the given length has special elements: infinities,
+/// NaNs, or only zeros of one sign. The runs between them have ordinary elements.
+#[allow(dead_code, reason = "not every test has neighbours")]
+pub(crate) fn mixed<T: Drawn>(lengths: &[usize], of: fn(f32) -> T) -> Vec<T> {
+    let (infinite, nan) = (f32::INFINITY, f32::NAN);
+    let patterns: [&[f32]; 5] =
+        [&[infinite], &[nan], &[-infinite, infinite], &[-nan, 2.0], &[-0.0]];
+    let mut values = slice::<T>(lengths.iter().sum(), Operation::Sum);
+    let mut begin = 0;
+    for (run, n) in lengths.iter().enumerate() {
+        let (row, pattern) = (&mut values[begin..begin + n], patterns[run / 2 % 5]);
+        begin += n;
+        if run % 2 == 0 || *n == 0 {
+            continue;
+        }
+        if pattern == [-0.0] {
+            row.fill(of(-0.0));
+        }
+        // The first and the last element have neighbours in other rows.
+        for (i, at) in [0, n / 2, n - 1].into_iter().enumerate() {
+            row[at] = of(pattern[i % pattern.len()]);
+        }
+    }
+    values
+}
+
 macro_rules! integers {
     ($($type:ty)+) => {$(
         impl Drawn for $type {

@@ -5,11 +5,11 @@
 mod drawn;
 mod play;
 
-use drawn::{Drawn, slice};
+use drawn::{Drawn, mixed, slice};
 use half::{bf16, f16};
 use play::{Bytes, Way, play};
 use samebits::{
-    Operation, Rows, host,
+    Accumulator, Itself, Operation, Read, Rows, Truth, Wide, host,
     rows::{Shape, pick},
     shape,
 };
@@ -29,10 +29,16 @@ fn holds<T: Drawn + Bytes + Copy>(rows: Rows, shape: Shape, way: Way) {
     let (count, elements, pitch) = rows.numbers();
     let operation = way.operation;
     let values = slice::<T>(((count - 1) * pitch + elements) as usize, operation);
-    let bits = play::<T>(&values, rows, shape, way);
+    holds_for::<T, Itself>(&values, rows, shape, way);
+}
+
+fn holds_for<T: Drawn + Bytes + Read<W>, W>(values: &[T], rows: Rows, shape: Shape, way: Way) {
+    let (_, elements, pitch) = rows.numbers();
+    let bits = play::<T, W>(values, rows, shape, way);
     for (row, bits) in bits.into_iter().enumerate() {
         let at = row * pitch as usize;
-        let expected = drawn::on_the_host(&values[at..][..elements as usize], operation);
+        let elements = &values[at..][..elements as usize];
+        let expected = host::reduce_read::<T, W>(elements, way.operation).unwrap().to_bits64();
         let what = std::any::type_name::<T>();
         assert_eq!(bits, expected, "row {row} of {rows:?} of {what}, {shape:?}, {way:?}");
     }
@@ -222,6 +228,90 @@ fn chunks_of_long_rows() {
             holds::<f32>(Rows::new(2, elements), Shape::Chunks { slice, each: 2 }, PLAIN);
         }
     }
+}
+
+/// Returns a shape of each kind for rows of `elements` elements of `size` bytes.
+fn shapes(elements: u64, size: u64) -> Vec<Shape> {
+    if elements * size < 16 {
+        return vec![Shape::Short];
+    }
+    if elements * size > 48 << 10 {
+        return vec![Shape::Chunks { slice: shape::pick(elements, size).unwrap(), each: 3 }];
+    }
+    if elements * size > 2048 {
+        let quarters = elements * size > 16 << 10;
+        return vec![Shape::Block { quarters, at_once: if quarters { 1 } else { 4 } }];
+    }
+    let lanes = (elements * size).div_ceil(16).next_power_of_two().min(32) as u32;
+    let shape = |at_once| Shape::Lanes { lanes, at_once, threads: 64, persistent: at_once == 2 };
+    vec![shape(1), shape(2), shape(4)]
+}
+
+/// The lengths of rows for all shapes, in bytes.
+const ROWS: [u64; 7] = [8, 40, 520, 2048, 5_000, 20_000, 60_000];
+
+/// Checks that infinities, NaNs and zeros of a row do not change its neighbours, which may share a
+/// warp with it.
+#[test]
+fn special_rows_leave_their_neighbours_alone() {
+    fn check<T: Drawn + Bytes>(of: fn(f32) -> T) {
+        let size = size_of::<T>() as u64;
+        let all = drawn::operations::<T>();
+        for (bytes, turn) in ROWS.into_iter().zip(0..) {
+            let elements = bytes / size + turn as u64 % 2;
+            let rows = Rows::new(if bytes > 2048 { 5 } else { 11 }, elements);
+            let values = mixed::<T>(&vec![elements as usize; rows.numbers().0 as usize], of);
+            for (shape, i) in shapes(elements, size).into_iter().zip(turn..) {
+                for operation in [all[i % all.len()], all[(i + 3) % all.len()]] {
+                    let schedule = [Schedule::Converged, Schedule::Adversarial(9)][i % 2];
+                    let way = Way { operation, schedule, shift: i as u64 % 3, ..PLAIN };
+                    holds_for::<T, Itself>(&values, rows, shape, way);
+                }
+            }
+        }
+    }
+    check::<f32>(|x| x);
+    check::<f64>(f64::from);
+    check::<f16>(f16::from_f32);
+    check::<bf16>(bf16::from_f32);
+}
+
+/// Checks rows whose elements are converted to a wider type, or to ones and zeros.
+#[test]
+fn rows_of_converted_elements() {
+    fn check<T: Drawn + Bytes + Read<W>, W>(all: &[Operation]) {
+        let size = size_of::<T>() as u64;
+        for (bytes, turn) in ROWS.into_iter().zip(0..) {
+            let elements = (bytes / size).max(2) - turn as u64 % 2;
+            let rows = Rows::new(5, elements);
+            for (shape, i) in shapes(elements, size).into_iter().zip(turn..) {
+                let operation = all[i % all.len()];
+                let mut values = slice::<T>(5 * elements as usize, operation);
+                // The first row has only the elements with the bits of zero.
+                if size_of_val(&values[..]) < 4_000 {
+                    let zero = values.iter().position(|x| host::count(&[*x]) == 0);
+                    if let Some(zero) = zero {
+                        let zero = values[zero];
+                        values[..elements as usize].fill(zero);
+                    }
+                }
+                let schedule = [Schedule::Converged, Schedule::MinPc][i % 2];
+                let way = Way { operation, schedule, shift: i as u64 % 4, ..PLAIN };
+                holds_for::<T, W>(&values, rows, shape, way);
+            }
+        }
+    }
+    let sums = [Operation::Sum, Operation::Min, Operation::Max];
+    check::<f32, Wide>(Operation::ALL);
+    check::<i32, Wide>(&sums);
+    check::<u32, Wide>(&sums);
+    check::<f32, Truth>(&sums);
+    check::<f64, Truth>(&sums);
+    check::<bf16, Truth>(&sums);
+    check::<u8, Truth>(&sums);
+    check::<i16, Truth>(&sums);
+    check::<u8, Itself>(&sums);
+    check::<i16, Itself>(&sums);
 }
 
 /// Checks that the sum of a row does not depend on the number of rows.

@@ -5,7 +5,7 @@ mod bytes;
 
 pub(crate) use bytes::Bytes;
 use samebits::{
-    Accumulator, Element, Operation, Rows,
+    Element, Operation, Read, Rows,
     rows::{Begin, Plan, Shape, plan},
 };
 use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
@@ -28,15 +28,15 @@ pub(crate) struct Way {
 
 /// Returns the bits of each row's sum on Hopper. If devices before Hopper use a different launch,
 /// its bits must be the same.
-pub(crate) fn play<T: Element + Bytes>(
+pub(crate) fn play<T: Element + Bytes + Read<W>, W>(
     values: &[T],
     rows: Rows,
     shape: Shape,
     way: Way,
 ) -> Vec<u64> {
-    let newer = play_on(9, values, rows, shape, way);
+    let newer = play_on::<T, W>(9, values, rows, shape, way);
     if planned::<T>(9, rows, shape, way) != planned::<T>(7, rows, shape, way) {
-        let older = play_on(7, values, rows, shape, way);
+        let older = play_on::<T, W>(7, values, rows, shape, way);
         assert_eq!(older, newer, "before Hopper, and on it: {rows:?}, {shape:?}, {way:?}");
     }
     newer
@@ -59,7 +59,7 @@ fn planned<T: Element>(major: i32, rows: Rows, shape: Shape, way: Way) -> Plan {
 
 /// Returns the bits of the sums after two launches, or after one if the schedule is adversarial.
 /// Panics if the state is not restored, if there is a finding, or if the two results differ.
-fn play_on<T: Element + Bytes>(
+fn play_on<T: Element + Bytes + Read<W>, W>(
     major: i32,
     values: &[T],
     rows: Rows,
@@ -70,7 +70,7 @@ fn play_on<T: Element + Bytes>(
     let (count, elements, pitch) = rows.numbers();
     let Plan { family, grid, threads, shape, values: boxes } =
         planned::<T>(major, rows, shape, way);
-    let kernel = samebits::rows_kernel::<T>(way.operation, family);
+    let kernel = samebits::rows_kernel_of::<T, W>(way.operation, family);
     let module =
         Module::parse(&kernel.ptx(major)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name()));
     let mut config = Config::default();
@@ -81,7 +81,7 @@ fn play_on<T: Element + Bytes>(
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.bytes()).collect();
     let memory = gpu.alloc(bytes.len() as u64 + way.shift * size).unwrap();
     gpu.write(memory + way.shift * size, &bytes).unwrap();
-    let result = size_of::<T::Output>() as u64;
+    let result = size_of::<<T as Read<W>>::Value>() as u64;
     let before = if way.sums { 0 } else { result };
     let output = gpu.alloc(before + count * result).unwrap() + before;
     let room = 16 + boxes * result * 2;
@@ -128,6 +128,5 @@ fn play_on<T: Element + Bytes>(
     let mut left = vec![1; room as usize];
     gpu.read(state, &mut left).unwrap();
     assert!(left.iter().all(|byte| *byte == 0), "{} leaves its state changed", kernel.name());
-    let _ = T::Output::to_bits64;
     results.remove(0)
 }
