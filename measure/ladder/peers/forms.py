@@ -272,6 +272,8 @@ def ways(case, cub):
         torch.compiler.reset()
         compiled = torch.compile(lambda x: torch.var_mean(x, 1), dynamic=False)
         found["torch.compile"] = lambda: compiled(case.matrix(one()))
+    elif form == "log_sum_exp":
+        found["torch.logsumexp"] = lambda: torch.logsumexp(case.matrix(one()), 1)
     elif form == "list":
         slices = case.slices(case.pools[0][0])
         norm = torch.linalg.vector_norm
@@ -366,7 +368,7 @@ def main():
     parser.add_argument("--peers", help="libforms.so, which is compiled from forms.cu")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--most", type=power, default=1 << 40, help="the largest number of bytes of a case")
-    parser.add_argument("--only", default="", help="the beginning of the names of cases")
+    parser.add_argument("--only", default="", help="the beginnings of the names of cases, with commas")
     parser.add_argument("--only-bits", action="store_true")
     parser.add_argument("--once", action="store_true", help="launch each case of at least 2^28 bytes once, for ncu")
     args = parser.parse_args()
@@ -377,7 +379,7 @@ def main():
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         cp.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream).use()
         for case in cases(args.folder, args.most):
-            if not case.name.startswith(args.only) or (args.only_bits and case.bits == "-"):
+            if not case.name.startswith(tuple(args.only.split(","))) or (args.only_bits and case.bits == "-"):
                 continue
             if args.once and (case.bytes < POOL or not case.is_timed()):
                 continue
