@@ -196,6 +196,7 @@ class Case:
             "dot": lambda: (samebits.dot(*xs),),
             "columns": lambda: (samebits.sum(self.matrix(xs[0]), axis=0),),
             "moments": lambda: samebits.moments(self.matrix(xs[0]), -1, ddof=1),
+            "log_sum_exp": lambda: (samebits.log_sum_exp(self.matrix(xs[0]), -1),),
             "list": lambda: samebits.foreach(self.slices(xs[0]), "norm"),
             "ragged": lambda: (samebits.ragged(xs[0], self.kept["items"].cpu()),),
         }[self.form]()
