@@ -1,12 +1,9 @@
 //! Compares the values of the operations with naive computations in higher precision, and their
 //! bits for special elements on the interpreter with those on the host.
 
-mod drawn;
-mod play;
-
-use drawn::{Drawn, operations, slice};
+use crate::drawn::{Drawn, operations, slice};
+use crate::play::{Bytes, Way, play, play_read};
 use half::{bf16, f16};
-use play::{Bytes, Way, play, play_read};
 use samebits::{Accumulator, Operation, Truth, Wide, WideElement, host};
 use simt::Schedule;
 
