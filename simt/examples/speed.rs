@@ -3,12 +3,11 @@
 
 use std::time::Instant;
 
-use simt::observe::{Memory, Races, Sync};
-use simt::{Arg, Counters, Gpu, Launch, Module, Observer};
+use simt::{Arg, Counters, Gpu, Launch, Module, Watch};
 
 const PTX: &str = include_str!("../../steps/v0-naive/src/kernel.f32.ptx");
 
-fn run<O: Observer>(module: &Module, data: &[u8], obs: &mut O) -> f32 {
+fn run(module: &Module, data: &[u8], mut watch: Option<&mut Watch>) -> f32 {
     let mut gpu = Gpu::new();
     let mut n = data.len() / 4;
     let mut input = gpu.alloc(data.len() as u64).expect("room");
@@ -24,7 +23,7 @@ fn run<O: Observer>(module: &Module, data: &[u8], obs: &mut O) -> f32 {
             shared: 1024,
             args: vec![Arg::U64(input), Arg::U64(output), Arg::U64(n as u64)],
         };
-        gpu.launch(module, &launch, obs).expect("a step runs");
+        gpu.launch_watched(module, &launch, watch.as_deref_mut()).expect("a step runs");
         (input, n) = (output, grid);
     }
     let mut out = [0; 4];
@@ -38,20 +37,18 @@ fn main() {
     let module = Module::parse(PTX).expect("a step loads");
     for _ in 0..3 {
         let start = Instant::now();
-        let sum = run(&module, &data, &mut ());
+        let sum = run(&module, &data, None);
         let bare = start.elapsed();
         let start = Instant::now();
-        let mut counters = Counters::default();
-        run(&module, &data, &mut counters);
+        let mut counting = simt::counting(Counters::default());
+        run(&module, &data, Some(&mut counting));
         let counted = start.elapsed();
         let start = Instant::now();
-        run(
-            &module,
-            &data,
-            &mut (Counters::default(), Memory::default(), Races::default(), Sync::default()),
-        );
+        let mut all = simt::checks();
+        all.0 = Some(Default::default());
+        run(&module, &data, Some(&mut all));
         let checked = start.elapsed();
-        let insts = counters.total.warp_insts;
+        let insts = simt::counted(counting).total.warp_insts;
         println!(
             "2^{log}: sum {sum}, {insts} warp instructions: {bare:?} bare, {counted:?} counted, {checked:?} checked"
         );

@@ -23,6 +23,16 @@ pub fn checks() -> Watch {
     (None, Some(Races::new()), Some(Memory::new()), Some(Sync::new()), (None, None))
 }
 
+/// Returns a [`Watch`] that only counts. [`counted`] returns its counts.
+pub fn counting(counters: Counters) -> Watch {
+    (Some((counters, Prints::new())), None, None, None, (None, None))
+}
+
+/// Returns the counts of a [`Watch`], which are zero if it does not count.
+pub fn counted(watch: Watch) -> Counters {
+    watch.0.unwrap_or_default().0
+}
+
 /// Returns the findings of the checks in a [`Watch`]: memory first, then races, then
 /// synchronization.
 pub fn findings(watch: &Watch) -> Vec<Finding> {

@@ -51,7 +51,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
         let outcomes: Vec<_> = [1, 2, 5]
             .map(|threads| {
                 let mut device = Device::with(|c| c.threads = threads);
-                let mut counters = simt::Counters::default();
+                let mut watch = simt::counting(simt::Counters::default());
                 // Sums of these numbers are rounded, so another order of additions would change the
                 // bits.
                 let n = 100_003;
@@ -64,7 +64,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
                     vec![simt::Arg::U64(input), simt::Arg::U64(room), simt::Arg::U64(n as u64)];
                 let entry = step.entry(128);
                 let launch = crate::common::launch(&entry, 391, 128, 512, args);
-                device.gpu.launch(&module, &launch, &mut counters).unwrap();
+                device.gpu.launch_watched(&module, &launch, Some(&mut watch)).unwrap();
+                let counters = simt::counted(watch);
                 (sum.to_bits(), format!("{counters:?}"), device.said())
             })
             .into();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Device, launch};
 use simt::observe::{Fault, State};
-use simt::{Arch, Arg, Error, Gpu, Module, Schedule, TrapKind};
+use simt::{Arch, Arg, Error, Gpu, Module, Schedule, TrapKind, Watch};
 
 fn module(body: &str) -> Module {
     let text = format!(
@@ -367,14 +367,17 @@ fn state_of_the_previous_launch_is_reported_unless_it_was_reset() {
         let module = module(&format!("{op};\nst.global.u32 [%rd4], %r4;"));
         let mut device = Device::new(Schedule::Converged);
         let (input, out) = (device.put(&[0; 256]), device.put(&[0; 4]));
-        let mut state = State::new();
+        let mut watch = Watch::default();
+        watch.4.1 = Some(State::new());
         for _ in 0..2 {
             if host {
                 device.gpu.write(out, &[0; 4]).unwrap();
             }
             let args = vec![Arg::U64(input), Arg::U64(out)];
-            device.gpu.launch(&module, &launch("reduce", 1, 64, 0, args), &mut state).unwrap();
+            let launch = launch("reduce", 1, 64, 0, args);
+            device.gpu.launch_watched(&module, &launch, Some(&mut watch)).unwrap();
         }
+        let state = watch.4.1.unwrap();
         let faults: Vec<Fault> = state.findings().iter().map(|f| f.fault).collect();
         assert_eq!(faults, if found { vec![Fault::LeftBehind] } else { vec![] }, "{op} {host}");
     }

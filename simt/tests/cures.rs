@@ -169,7 +169,7 @@ fn a_barrier_that_all_threads_poll_is_checked_quickly() {
     let input = device.put(&[0; 1024]);
     let launch = launch("test", 2, 256, 0, vec![Arg::U64(input)]);
     let start = Instant::now();
-    device.gpu.launch(&module, &launch, &mut ()).unwrap();
+    device.gpu.launch_watched(&module, &launch, None).unwrap();
     let unchecked = start.elapsed();
     device.launch(&module, &launch).unwrap();
     let checked = start.elapsed() - unchecked;

@@ -181,7 +181,7 @@ fn results(given: &[u8], result: &str, operands: &[&str], body: &str) -> Result<
     let input = device.put(given);
     let out = device.put(&[0; 8 * MANY as usize]);
     let launch = launch("test", MANY as u32 / 256, 256, 0, vec![Arg::U64(input), Arg::U64(out)]);
-    device.gpu.launch(&module, &launch, &mut ()).map_err(|e| e.to_string())?;
+    device.gpu.launch_watched(&module, &launch, None).map_err(|e| e.to_string())?;
     let bytes = device.get(out, 8 * MANY as usize);
     let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
     Ok(words.map(|v| without_payload(result, v)).collect())

@@ -154,7 +154,7 @@ fn a_missing_barrier_is_a_race() {
     let case = Case::new("missing_syncthreads", 2, 128, 256);
     always(&case, &[Fault::DataRace]);
     let outcome = case.run(Schedule::Converged);
-    let finding = outcome.device.checks.1.findings()[0].clone();
+    let finding = outcome.device.checks.1.as_ref().unwrap().findings()[0].clone();
     assert_eq!(finding.sites.len(), 2);
     assert_ne!(finding.sites[0].thread, finding.sites[1].thread);
     assert!(

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::common::{Device, Element, launch, module};
-use simt::{Arch, Arg, Config, Counters, Error, Gpu, Module, Schedule, TrapKind};
+use simt::{Arch, Arg, Config, Counters, Error, Gpu, Module, Schedule, TrapKind, counting};
 
 fn playing(name: &str) -> Config {
     let mut config = Config::default();
@@ -23,7 +23,7 @@ fn entry(target: &str, directives: &str, shared: u32) -> Module {
 fn refused(config: Config, module: &Module, block: u32, shared: u32, cluster: u32) -> String {
     let mut launch = launch("reduce", 2 * cluster, block, shared, Vec::new());
     launch.cluster[0] = cluster;
-    match Gpu::with(config).launch(module, &launch, &mut ()) {
+    match Gpu::with(config).launch_watched(module, &launch, None) {
         Ok(()) => "fine".into(),
         Err(Error::Launch(sentence)) => sentence,
         Err(other) => panic!("{other}"),
@@ -147,11 +147,9 @@ fn an_endless_loop_is_stopped_by_the_time_budget() {
         let out = device.room(64);
         let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(1024)];
         let start = Instant::now();
-        let error = device.gpu.launch(
-            &module,
-            &launch("reduce", 4, 256, 1024, args),
-            &mut Counters::default(),
-        );
+        let mut watch = counting(Counters::default());
+        let launch = launch("reduce", 4, 256, 1024, args);
+        let error = device.gpu.launch_watched(&module, &launch, Some(&mut watch));
         let Err(Error::Trap(trap)) = error else { panic!("{schedule}: {error:?}") };
         assert!(start.elapsed() < Duration::from_secs(60), "{schedule}: {:?}", start.elapsed());
         assert_eq!(trap.kind, TrapKind::Budget);
@@ -180,7 +178,7 @@ fn a_launch_that_makes_progress_is_not_stopped() {
     let mut run = |patience, blocks| {
         gpu.config_mut().patience = patience;
         let start = Instant::now();
-        gpu.launch(&module, &launch("reduce", blocks, 32, 0, vec![]), &mut ())
+        gpu.launch_watched(&module, &launch("reduce", blocks, 32, 0, vec![]), None)
             .map(|()| start.elapsed())
     };
     let one = run(None, 1).unwrap();
@@ -208,12 +206,12 @@ fn progress_can_be_polled() {
             }
             (progress.blocks(), progress.ended())
         });
-        gpu.launch(&module, &launch("reduce", 3, 64, 256, args), &mut ()).unwrap_err();
+        gpu.launch_watched(&module, &launch("reduce", 3, 64, 256, args), None).unwrap_err();
         poll.join().unwrap()
     });
     assert_eq!(seen, (3, 0));
     let module = entry("sm_60", "", 16);
-    gpu.launch(&module, &launch("reduce", 100, 32, 0, Vec::new()), &mut ()).unwrap();
+    gpu.launch_watched(&module, &launch("reduce", 100, 32, 0, Vec::new()), None).unwrap();
     let progress = gpu.progress();
     assert_eq!((progress.launch(), progress.blocks(), progress.ended()), (2, 100, 100));
 }

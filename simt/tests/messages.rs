@@ -3,7 +3,7 @@
 
 use crate::common::{Device, Element, launch, module, text};
 use simt::observe::{Fault, Prints};
-use simt::{Arg, Error, Module, Schedule};
+use simt::{Arg, Counters, Error, Module, Schedule, counting};
 
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1), Schedule::Adversarial(2)];
@@ -79,7 +79,7 @@ fn a_finding_is_reported_once_for_all_launches() {
     }
     let findings = device.findings();
     assert_eq!(findings.len(), 1, "{}", device.said());
-    let finding = findings[0];
+    let finding = &findings[0];
     assert_eq!((finding.launch, finding.launches, finding.times), (1, 3, 3 * 254));
     assert!(finding.details().contains("launch 1 and 2 later ones"), "{finding}");
 }
@@ -246,7 +246,7 @@ fn an_early_return_is_a_note_on_portability() {
         let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(4)];
         device.launch(&module, &launch("reduce", 1, 256, 1024, args)).unwrap();
         assert!(device.findings().is_empty(), "{schedule}: {}", device.said());
-        let notes = device.checks.2.notes();
+        let notes = device.sync().notes();
         let said: String = notes.iter().map(|note| note.to_string()).collect();
         assert!(
             said.contains(
@@ -309,12 +309,15 @@ fn the_output_of_threads_is_collected() {
     let input = device.put(&Element::F32.input(3).0);
     let out = device.room(64);
     let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(3)];
-    let mut watch = (Prints::new(), &mut device.checks);
-    let mut prints = Prints::first(5);
-    let launch = launch("reduce", 2, 4, 16, args);
-    device.gpu.launch(&module, &launch, &mut watch.0).unwrap();
-    device.gpu.launch(&module, &launch, &mut prints).unwrap();
-    let texts: Vec<String> = watch.0.printed().iter().map(ToString::to_string).collect();
+    let mut printed = |prints| {
+        let launch = launch("reduce", 2, 4, 16, args.clone());
+        let mut watch = counting(Counters::default());
+        watch.0.as_mut().unwrap().1 = prints;
+        device.gpu.launch_watched(&module, &launch, Some(&mut watch)).unwrap();
+        watch.0.unwrap().1
+    };
+    let (all, first) = (printed(Prints::new()), printed(Prints::first(5)));
+    let texts: Vec<String> = all.printed().iter().map(ToString::to_string).collect();
     assert_eq!(
         texts,
         [
@@ -328,10 +331,10 @@ fn the_output_of_threads_is_collected() {
             "block 1, thread 1:  16.0|1   |x|00000001|0.25",
         ]
     );
-    assert_eq!((watch.0.printed()[3].line, watch.0.printed()[3].launch), (6, 1));
+    assert_eq!((all.printed()[3].line, all.printed()[3].launch), (6, 1));
     // The first lines are kept, and all lines are counted.
-    assert_eq!((prints.printed().len(), prints.total()), (5, 8));
-    assert_eq!(prints.printed()[0].launch, 2);
+    assert_eq!((first.printed().len(), first.total()), (5, 8));
+    assert_eq!(first.printed()[0].launch, 2);
     for schedule in SCHEDULES {
         let ran = run("says", schedule, 2, 64, 40);
         assert!(ran.result.is_ok() && ran.device.findings().is_empty(), "{}", ran.device.said());

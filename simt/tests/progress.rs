@@ -28,7 +28,7 @@ fn run(body: &str, grid: u32, block: u32, schedule: Schedule) -> Result<Vec<u32>
         shared: 0,
         args: vec![Arg::U64(data)],
     };
-    gpu.launch(&module, &launch, &mut ())?;
+    gpu.launch_watched(&module, &launch, None)?;
     let mut bytes = [0; 256];
     gpu.read(data, &mut bytes).unwrap();
     Ok(bytes.chunks(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect())
@@ -173,9 +173,10 @@ fn launches_that_do_not_fit_are_refused_with_a_reason() {
         shared: 0,
         args: vec![Arg::U64(0), Arg::U32(0)],
     };
-    let said =
-        |launch: &Launch<'_>| Gpu::new().launch(&module, launch, &mut ()).unwrap_err().to_string();
-    assert!(Gpu::new().launch(&module, &launch, &mut ()).is_ok());
+    let said = |launch: &Launch<'_>| {
+        Gpu::new().launch_watched(&module, launch, None).unwrap_err().to_string()
+    };
+    assert!(Gpu::new().launch_watched(&module, &launch, None).is_ok());
     let few = Launch { args: vec![Arg::U64(0)], ..launch.clone() };
     assert_eq!(said(&few), "entry `one` takes 2 parameters, but 1 was given");
     let wide = Launch { args: vec![Arg::U64(0), Arg::U64(0)], ..launch.clone() };

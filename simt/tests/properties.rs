@@ -93,18 +93,26 @@ fn ftz(x: f32) -> f32 {
 
 macro_rules! check {
     ($rows:expr, $ty:literal -> $result:literal, $($text:literal => $f:expr;)+) => {
-        $({
-            let module = kernel($ty, $result, $text);
-            let got = run(&module, $ty, $result, &$rows);
-            for (row, got) in $rows.iter().zip(got) {
-                #[allow(clippy::redundant_closure_call)]
-                let expected: Option<u64> = $f(row[0], row[1], row[2]);
-                if let Some(expected) = expected {
-                    prop_assert_eq!(got, expected, "{} of {:x?}: {:x} for {:x}", $text, row, got, expected);
-                }
-            }
-        })+
+        $(holds(&$rows, $ty, $result, $text, &$f)?;)+
     };
+}
+
+/// Compares an instruction with a function. The function is behind a pointer, so that this code is
+/// compiled once and not for each instruction.
+fn holds(
+    rows: &[[u64; 3]],
+    ty: &str,
+    result: &str,
+    text: &str,
+    f: &dyn Fn(u64, u64, u64) -> Option<u64>,
+) -> Result<(), TestCaseError> {
+    let module = kernel(ty, result, text);
+    for (row, got) in rows.iter().zip(run(&module, ty, result, rows)) {
+        if let Some(expected) = f(row[0], row[1], row[2]) {
+            prop_assert_eq!(got, expected, "{} of {:x?}: {:x} for {:x}", text, row, got, expected);
+        }
+    }
+    Ok(())
 }
 
 /// Adapts a function of unsigned 32-bit operands; the functions below adapt signed and float

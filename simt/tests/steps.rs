@@ -1,7 +1,7 @@
 //! Compares the sums of seven steps with plain Rust under every schedule, and their counts with the
 //! hardware's.
 
-use simt::{Arg, Config, Counters, Gpu, Launch, Module, Observer, Schedule};
+use simt::{Arg, Config, Counters, Gpu, Launch, Module, Schedule, Watch, counted, counting};
 
 /// Sizes around the edges of warps, blocks and tiles.
 const SIZES: [usize; 14] =
@@ -29,14 +29,14 @@ const STEPS: [(&str, &str, &str, &str); 7] = ptx!(
 );
 
 /// Reduces on the device by repeated launches, until one value is left.
-fn sum<O: Observer>(
+fn sum(
     gpu: &mut Gpu,
     step: usize,
     text: &str,
     block: u32,
     size: usize,
     data: &[u8],
-    obs: &mut O,
+    mut watch: Option<&mut Watch>,
 ) -> Vec<u8> {
     let module = Module::parse(text).unwrap();
     let entry = if step >= 5 { format!("reduce_{block}") } else { "reduce".to_string() };
@@ -55,7 +55,7 @@ fn sum<O: Observer>(
             shared: (if step >= 6 { 32 } else { block as usize } * size) as u32,
             args: vec![Arg::U64(input), Arg::U64(output), Arg::U64(n as u64)],
         };
-        gpu.launch(&module, &launch, obs).unwrap();
+        gpu.launch_watched(&module, &launch, watch.as_deref_mut()).unwrap();
         gpu.free(input).unwrap();
         (input, n) = (output, grid);
         if n == 1 {
@@ -82,15 +82,15 @@ fn check(schedule: Schedule) {
                 let mut gpu = Gpu::with(config);
                 let what = format!("{name} n={n} block={block} {schedule}");
                 let data: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-                let got = sum(&mut gpu, step, i32s, block, 4, &data, &mut ());
+                let got = sum(&mut gpu, step, i32s, block, 4, &data, None);
                 assert_eq!(i32::from_le_bytes(got.try_into().unwrap()), want, "{what} i32");
                 // Sums of small integers are exact in any order.
                 let data: Vec<u8> = values.iter().flat_map(|v| (*v as f32).to_le_bytes()).collect();
-                let got = sum(&mut gpu, step, f32s, block, 4, &data, &mut ());
+                let got = sum(&mut gpu, step, f32s, block, 4, &data, None);
                 assert_eq!(f32::from_le_bytes(got.try_into().unwrap()), want as f32, "{what} f32");
                 let data: Vec<u8> =
                     values.iter().flat_map(|v| f64::from(*v).to_le_bytes()).collect();
-                let got = sum(&mut gpu, step, f64s, block, 8, &data, &mut ());
+                let got = sum(&mut gpu, step, f64s, block, 8, &data, None);
                 assert_eq!(
                     f64::from_le_bytes(got.try_into().unwrap()),
                     f64::from(want),
@@ -128,9 +128,9 @@ fn counts_equal_the_hardware_s() {
     ];
     for (step, want) in want.into_iter().enumerate() {
         let data: Vec<u8> = (0..256).flat_map(|i| (i as f32).to_le_bytes()).collect();
-        let mut counters = Counters::default();
-        sum(&mut Gpu::new(), step, STEPS[step].1, 256, 4, &data, &mut counters);
-        let c = &counters.total;
+        let mut watch = counting(Counters::default());
+        sum(&mut Gpu::new(), step, STEPS[step].1, 256, 4, &data, Some(&mut watch));
+        let c = &counted(watch).total;
         let got = [
             c.shared_ld,
             c.shared_st,
@@ -154,9 +154,9 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let run = |threads| {
         let mut config = Config::default();
         config.threads = threads;
-        let mut counters = Counters::per_block();
-        let sum = sum(&mut Gpu::with(config), 0, STEPS[0].1, 128, 4, &data, &mut counters);
-        let blocks: Vec<_> = counters
+        let mut watch = counting(Counters::per_block());
+        let sum = sum(&mut Gpu::with(config), 0, STEPS[0].1, 128, 4, &data, Some(&mut watch));
+        let blocks: Vec<_> = counted(watch)
             .launches
             .iter()
             .map(|l| (l.blocks.clone(), l.lines.clone(), l.rounds.clone()))

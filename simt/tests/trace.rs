@@ -2,7 +2,7 @@
 
 use crate::common::{Element, STEPS, launch};
 use simt::observe::Trace;
-use simt::{Arg, Gpu, Module};
+use simt::{Arg, Gpu, Module, Watch};
 
 fn traced(step: usize, n: usize, block: u32) -> Trace {
     let module = Module::parse(&STEPS[step].ptx(Element::F32)).unwrap();
@@ -13,9 +13,11 @@ fn traced(step: usize, n: usize, block: u32) -> Trace {
     let args = vec![Arg::U64(input), Arg::U64(out), Arg::U64(n as u64)];
     let entry = STEPS[step].entry(block);
     let blocks = n.div_ceil(block as usize * STEPS[step].loads) as u32;
-    let mut trace = Trace::new(2);
-    gpu.launch(&module, &launch(&entry, blocks, block, block * 4, args), &mut trace).unwrap();
-    trace
+    let mut watch = Watch::default();
+    watch.4.0 = Some(Trace::new(2));
+    let launch = launch(&entry, blocks, block, block * 4, args);
+    gpu.launch_watched(&module, &launch, Some(&mut watch)).unwrap();
+    watch.4.0.unwrap()
 }
 
 #[test]

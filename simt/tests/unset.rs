@@ -32,7 +32,7 @@ fn found(body: &str) -> Vec<Finding> {
         let out = device.room(1024);
         let args = vec![Arg::U64(input), Arg::U64(out)];
         device.launch(&module, &launch("test", 1, 32, 0, args)).unwrap();
-        let findings: Vec<Finding> = device.findings().into_iter().cloned().collect();
+        let findings: Vec<Finding> = device.findings();
         all.push(findings);
     }
     for other in &all[1..] {

@@ -28,7 +28,7 @@ fn the_host_can_query_unwritten_memory() {
         let mut device = Device::new(schedule);
         let out = device.gpu.alloc(4 * 40).unwrap();
         device.launch(&odd_blocks(""), &launch("odd", blocks, 1, 0, vec![Arg::U64(out)])).unwrap();
-        let unwritten = device.checks.0.unwritten(out, 4 * u64::from(blocks));
+        let unwritten = device.memory().unwritten(out, 4 * u64::from(blocks));
         let even = (0..u64::from(blocks)).step_by(2).map(|i| out + 4 * i..out + 4 * i + 4);
         assert_eq!(unwritten, even.collect::<Vec<_>>(), "{schedule}");
         assert!(device.findings().is_empty(), "{}", device.said());
@@ -45,7 +45,7 @@ fn a_stopped_launch_has_written() {
         let out = device.gpu.alloc(12).unwrap();
         let module = Module::parse(text).unwrap();
         assert!(device.launch(&module, &launch("stop", 1, 1, 0, vec![Arg::U64(out)])).is_err());
-        assert_eq!(device.checks.0.unwritten(out, 12), [out..out + 4, out + 8..out + 12]);
+        assert_eq!(device.memory().unwritten(out, 12), [out..out + 4, out + 8..out + 12]);
     }
 }
 
@@ -57,25 +57,25 @@ fn forgotten_memory_is_uninitialized() {
     let out = device.put(&[1; 256]);
     let launch = launch("odd", 8, 1, 0, vec![Arg::U64(out)]);
     device.launch(&module, &launch).unwrap();
-    assert_eq!(device.checks.0.unwritten(out, 256), []);
+    assert_eq!(device.memory().unwritten(out, 256), []);
     // Forget only a part, which starts in the middle of a line.
     device.gpu.forget(out + 8, 100).unwrap();
     device.gpu.report_host_events(&mut device.checks);
-    assert_eq!(device.checks.0.unwritten(out, 256), [out + 8..out + 108]);
+    assert_eq!(device.memory().unwritten(out, 256), [out + 8..out + 108]);
     assert_eq!(device.get(out + 8, 4), [0xff; 4]);
     device.launch(&module, &launch).unwrap();
     assert_eq!(
-        device.checks.0.unwritten(out, 256),
+        device.memory().unwritten(out, 256),
         [out + 8..out + 12, out + 16..out + 20, out + 24..out + 28, out + 32..out + 108]
     );
     // Writes by the host count as writes.
     device.gpu.fill(out, 0, 64).unwrap();
     device.gpu.report_host_events(&mut device.checks);
-    assert_eq!(device.checks.0.unwritten(out, 256), [out + 64..out + 108]);
+    assert_eq!(device.memory().unwritten(out, 256), [out + 64..out + 108]);
     // Forget all of the memory; addresses beyond its end cannot be forgotten.
     device.gpu.forget(out, 256).unwrap();
     device.gpu.report_host_events(&mut device.checks);
-    assert_eq!(device.checks.0.unwritten(out, 256), [out..out + 256]);
+    assert_eq!(device.memory().unwritten(out, 256), [out..out + 256]);
     assert!(device.gpu.forget(out, 257).is_err());
 }
 
@@ -87,11 +87,11 @@ fn a_late_observer_learns_of_forgotten_memory() {
     let mut device = Device::new(Schedule::Converged);
     let out = device.put(&[1; 64]);
     let launch = launch("odd", 4, 1, 0, vec![Arg::U64(out)]);
-    device.gpu.launch(&module, &launch, &mut ()).unwrap();
-    assert_eq!(device.checks.0.unwritten(out, 64), []);
+    device.gpu.launch_watched(&module, &launch, None).unwrap();
+    assert_eq!(device.memory().unwritten(out, 64), []);
     device.gpu.forget(out, 8).unwrap();
     device.launch(&module, &launch).unwrap();
-    assert_eq!(device.checks.0.unwritten(out, 64), [out..out + 4]);
+    assert_eq!(device.memory().unwritten(out, 64), [out..out + 4]);
     let findings = device.findings();
     assert_eq!(findings.len(), 1, "{}", device.said());
     assert_eq!((findings[0].place.as_str(), findings[0].times), ("`out[0]`", 2));

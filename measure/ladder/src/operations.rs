@@ -408,9 +408,9 @@ impl Case {
             shared: 0,
             args,
         };
-        let mut counters = Counters::default();
-        gpu.launch(&module, &launch, &mut counters).map_err(fail)?;
-        Ok(counters.total)
+        let mut watch = simt::counting(Counters::default());
+        gpu.launch_watched(&module, &launch, Some(&mut watch)).map_err(fail)?;
+        Ok(simt::counted(watch).total)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests exact sums against sums of big integers.
 
-#[path = "../bytes/mod.rs"]
+#[path = "../all/bytes.rs"]
 mod bytes;
 mod device;
 mod faults;

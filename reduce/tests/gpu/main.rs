@@ -3,7 +3,7 @@
 //! is set, a missing GPU is an error.
 
 mod bad;
-#[path = "../drawn/mod.rs"]
+#[path = "../all/drawn.rs"]
 mod drawn;
 mod exact;
 mod forms;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serde_json::{Map, Value, json};
 use simt::observe::{Finding, Memory, Prints, Races, Sync, Trace};
-use simt::{Arch, Config, Counters, Counts, Gpu, Launch, Module, ParseError, Schedule};
+use simt::{Arch, Config, Counters, Counts, Gpu, Launch, Module, ParseError, Schedule, Watch};
 use value::Given;
 
 /// Runs PTX on the CPU, warp by warp, and counts instructions and memory accesses.
@@ -269,17 +269,19 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
         args: given.iter().map(|g| g.arg.clone()).collect(),
     };
     let asked = |check| run.check.iter().any(|&c| c == check || c == Check::All);
-    let mut observers = (
-        (Counters::default(), Prints::new()),
-        asked(Check::Memory).then(Memory::new),
+    let mut watch: Watch = (
+        Some((Counters::default(), Prints::new())),
         asked(Check::Races).then(Races::new),
+        asked(Check::Memory).then(Memory::new),
         // This check always runs: it is cheap, and a shuffle from an inactive lane can explain a
         // wrong result.
-        Sync::new(),
-        run.trace.as_ref().map(|_| Trace::new(1)),
+        Some(Sync::new()),
+        (run.trace.as_ref().map(|_| Trace::new(1)), None),
     );
-    let outcome = gpu.launch(&module, &launch, &mut observers);
-    let ((counters, prints), memory, races, sync, trace) = observers;
+    let outcome = gpu.launch_watched(&module, &launch, Some(&mut watch));
+    let (counts, races, memory, sync, (trace, _)) = watch;
+    let (counters, prints) = counts.unwrap_or_default();
+    let sync = sync.unwrap_or_default();
     if let (Some(file), Some(trace)) = (&run.trace, trace) {
         std::fs::write(file, trace.to_json()).map_err(|e| format!("{}: {e}", file.display()))?;
     }

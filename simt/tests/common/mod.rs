@@ -4,16 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use simt::observe::{Finding, Memory, Races, Sync};
-use simt::{Arg, Config, Error, Gpu, Launch, Module, Schedule};
+use simt::observe::{Finding, Memory, Sync};
+use simt::{Arg, Config, Error, Gpu, Launch, Module, Schedule, Watch};
 
-/// The checks of memory, races and synchronization together.
-pub type Checks = (Memory, Races, Sync);
-
-/// A device and its observers.
+/// A device and its observers. All tests use the type [`Watch`], because each further type of
+/// observer would compile the interpreter again.
 pub struct Device {
     pub gpu: Gpu,
-    pub checks: Checks,
+    pub checks: Watch,
 }
 
 impl Device {
@@ -24,7 +22,7 @@ impl Device {
     pub fn with(change: impl FnOnce(&mut Config)) -> Device {
         let mut config = Config::default();
         change(&mut config);
-        Device { gpu: Gpu::with(config), checks: (Memory::new(), Races::new(), Sync::new()) }
+        Device { gpu: Gpu::with(config), checks: simt::checks() }
     }
 
     /// Allocates memory with these bytes.
@@ -47,13 +45,22 @@ impl Device {
     }
 
     pub fn launch(&mut self, module: &Module, launch: &Launch<'_>) -> Result<(), Error> {
-        self.gpu.launch(module, launch, &mut self.checks)
+        self.gpu.launch_watched(module, launch, Some(&mut self.checks))
     }
 
     /// Returns the findings of all checks.
-    pub fn findings(&self) -> Vec<&Finding> {
-        let (memory, races, sync) = &self.checks;
-        memory.findings().iter().chain(races.findings()).chain(sync.findings()).collect()
+    pub fn findings(&self) -> Vec<Finding> {
+        simt::findings(&self.checks)
+    }
+
+    /// Returns the check of memory.
+    pub fn memory(&self) -> &Memory {
+        self.checks.2.as_ref().unwrap()
+    }
+
+    /// Returns the check of synchronization.
+    pub fn sync(&self) -> &Sync {
+        self.checks.3.as_ref().unwrap()
     }
 
     /// Returns the findings as text, one per line.

@@ -131,8 +131,8 @@ fn play<T: Summed>(values: &[T], call: &Call, data: Data) -> Result<u64> {
         shared: 0,
         args: inputs.chain(rest).collect(),
     };
-    let mut counters = Counters::default();
-    gpu.launch(&module, &launch, &mut counters).map_err(|e| what(&e))?;
+    let mut watch = simt::counting(Counters::default());
+    gpu.launch_watched(&module, &launch, Some(&mut watch)).map_err(|e| what(&e))?;
     let mut bytes = [0; 8];
     let found = &mut bytes[..size_of::<T::Output>()];
     gpu.read(output, found).map_err(|e| what(&e))?;
@@ -142,7 +142,7 @@ fn play<T: Summed>(values: &[T], call: &Call, data: Data) -> Result<u64> {
             format!("the result has the bits {found:#x}, but the host returns {expected:#x}");
         return Err(what(&text));
     }
-    Ok(counters.total.warp_insts)
+    Ok(simt::counted(watch).total.warp_insts)
 }
 
 #[cfg(test)]

@@ -1,12 +1,9 @@
 //! Tests that the interpreter's results for lists and ragged rows have the bits of the host's, and
 //! those of slices.
 
-mod drawn;
-mod machine;
-
-use drawn::{Drawn, mixed, operations, slice};
+use crate::drawn::{Drawn, mixed, operations, slice};
+use crate::machine::{Bytes, Machine};
 use half::{bf16, f16};
-use machine::{Bytes, Machine};
 use samebits::{
     Accumulator, Element, Itself, Operation, Read, Truth, Wide, host,
     lists::{ITEM, kernels_of, queue, ragged_room},

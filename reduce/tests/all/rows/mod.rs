@@ -1,11 +1,9 @@
 //! Sums rows on the interpreter. For any shape, address and schedule, each sum must be
 //! bit-identical to `samebits::host::sum` of that row, and there must be no findings.
 
-#[path = "../drawn/mod.rs"]
-mod drawn;
 mod play;
 
-use drawn::{Drawn, mixed, slice};
+use crate::drawn::{self, Drawn, mixed, slice};
 use half::{bf16, f16};
 use play::{Bytes, Way, play};
 use samebits::{

@@ -97,7 +97,7 @@ fn the_bits_of_version_1() {
 /// Checks that the table in ORDER.md equals the program's table.
 #[test]
 fn the_table_of_the_page() {
-    let page = include_str!("../ORDER.md");
+    let page = include_str!("../../ORDER.md");
     let rows = page.lines().skip_while(|line| !line.starts_with("| bytes")).skip(2);
     let mut below = 0;
     for row in rows.take_while(|line| line.starts_with('|')) {

@@ -1,12 +1,9 @@
 //! Tests that the interpreter's means and variances have the bits of the host's, and that the
 //! host's are near those of a computation in two passes with compensated sums.
 
-mod drawn;
-mod machine;
-
-use drawn::{Drawn, slice};
+use crate::drawn::{self, Drawn, slice};
+use crate::machine::{Bytes, Machine};
 use half::{bf16, f16};
-use machine::{Bytes, Machine};
 use samebits::{
     Accumulator, Operation, Rows, host,
     moments::{kernel, plan},

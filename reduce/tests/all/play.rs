@@ -1,9 +1,6 @@
 //! Interprets the launches that the crate would make, with all checks.
 
-#[path = "../bytes/mod.rs"]
-mod bytes;
-
-pub(crate) use bytes::Bytes;
+pub(crate) use crate::bytes::Bytes;
 use samebits::{Element, Family, Itself, Operation, Read, shape};
 use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 

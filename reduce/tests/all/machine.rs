@@ -1,9 +1,6 @@
 //! An interpreted device, with all checks, for the launches of forms other than slices and rows.
 
-#[path = "../bytes/mod.rs"]
-mod bytes;
-
-pub(crate) use bytes::Bytes;
+pub(crate) use crate::bytes::Bytes;
 use samebits::Kernel;
 use simt::{Arg, Config, Gpu, Launch, Module, Schedule};
 
@@ -72,7 +69,6 @@ impl Machine {
     }
 
     /// Panics unless all bytes at an address are zero, as a launch must leave its state.
-    #[allow(dead_code, reason = "means and variances have no state")]
     pub(crate) fn is_zero(&mut self, at: u64, bytes: u64) {
         assert!(
             self.words(at, bytes as usize, 1).iter().all(|byte| *byte == 0),

@@ -1,12 +1,9 @@
 //! Tests that the interpreter's log-sum-exps have the bits of the host's, and that the host's are
 //! near those of a computation with twice the precision.
 
-mod machine;
-mod precise;
-
+use crate::machine::{Bytes, Machine};
+use crate::precise::{self, Pair};
 use half::{bf16, f16};
-use machine::{Bytes, Machine};
-use precise::Pair;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use samebits::{
     Accumulator, Element, Rows, host,

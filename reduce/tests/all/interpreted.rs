@@ -1,14 +1,11 @@
 //! Runs every kernel on the interpreter. For any device and schedule, the result must be
 //! bit-identical to that of `samebits::host`, and there must be no findings.
 
-mod drawn;
-mod play;
-
 use std::ops::RangeInclusive;
 
-use drawn::{Drawn, on_the_host, slice};
+use crate::drawn::{self, Drawn, on_the_host, slice};
+use crate::play::{Bytes, Way, play};
 use half::{bf16, f16};
-use play::{Bytes, Way, play};
 use samebits::{Family, Operation, Shape, shape::pick};
 use simt::Schedule;
 

@@ -1,12 +1,9 @@
 //! Compares the bits of the operations for special elements, wide results and counts on the
 //! interpreter with those on the host.
 
-mod drawn;
-mod play;
-
-use drawn::{Drawn, operations, slice};
+use crate::drawn::{Drawn, operations, slice};
+use crate::play::{Bytes, Way, play, play_read};
 use half::{bf16, f16};
-use play::{Bytes, Way, play, play_read};
 use samebits::{Accumulator, Operation, Truth, Wide, WideElement, host};
 use simt::Schedule;
 

@@ -1,12 +1,9 @@
 //! Tests that the interpreter's dot products have the bits of the host's, and that the host's agree
 //! with other operations and are near a naive computation in double precision.
 
-mod drawn;
-mod machine;
-
-use drawn::{Drawn, slice};
+use crate::drawn::{Drawn, slice};
+use crate::machine::{Bytes, Machine};
 use half::{bf16, f16};
-use machine::{Bytes, Machine};
 use samebits::{Accumulator, Element, Itself, Operation, Read, Shape, Wide, dot, host, raw, shape};
 use simt::{Arg, Schedule};
 

@@ -2,9 +2,7 @@
 //! trees, for every type and operation, and those of rows, columns, ragged rows and lists with those
 //! of slices.
 
-mod drawn;
-
-use drawn::{Drawn, operations, slice};
+use crate::drawn::{Drawn, operations, slice};
 use half::{bf16, f16};
 use samebits::{
     Accumulator, Columns, Element, Itself, Operation, Read, Rows, Truth, Wide, WideElement, host,

@@ -1,9 +1,6 @@
 //! Interprets the launches that the crate would make for rows, with all checks.
 
-#[path = "../bytes/mod.rs"]
-mod bytes;
-
-pub(crate) use bytes::Bytes;
+pub(crate) use crate::bytes::Bytes;
 use samebits::{
     Element, Operation, Read, Rows,
     rows::{Begin, Plan, Shape, plan},

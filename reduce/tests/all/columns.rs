@@ -1,11 +1,8 @@
 //! Tests that the interpreter's results for columns have the bits of slices with the same elements.
 
-mod drawn;
-mod machine;
-
-use drawn::{Drawn, mixed, operations, slice};
+use crate::drawn::{Drawn, mixed, operations, slice};
+use crate::machine::{Bytes, Machine};
 use half::{bf16, f16};
-use machine::{Bytes, Machine};
 use samebits::{
     Accumulator, Columns, Element, Itself, Operation, Read, Truth, Wide,
     columns::{THREADS, kernel_of, plan},

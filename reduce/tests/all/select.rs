@@ -1,12 +1,9 @@
 //! Tests that the interpreter's indices and extremes have the bits of the host's, and that the
 //! host's are those of a naive search.
 
-mod drawn;
-mod machine;
-
-use drawn::{Drawn, slice};
+use crate::drawn::{Drawn, slice};
+use crate::machine::{Bytes, Machine};
 use half::{bf16, f16};
-use machine::{Bytes, Machine};
 use samebits::{
     Accumulator, Element, Operation, Rows, host,
     select::{Plan, kernel, plan},
