@@ -117,7 +117,7 @@ window.live ||= {};
         why(warps, cycle) {
             const at = before(warps, cycle, w => w[0]), next = warps[at + 1], { resident, blocks, fits: [fit, by] } = this;
             return (at < 0 ? "" : `block ${warps[at][1]} has ended, and `) + (next ? `the next block starts here in ${next[0] - cycle} cycles`
-                : resident >= blocks ? `the launch has no more than ${blocks} blocks for it`
+                : resident >= blocks ? `the launch has no more than ${blocks} blocks for this multiprocessor`
                     : at < 0 && resident === fit ? `no more than ${fit} blocks fit (limit: ${by})` : "no block starts here by the end of the film");
         }
 

@@ -10,7 +10,7 @@ window.live ||= {};
     const NAMES = ["empty", "issue", "ready", "math", "shared", "barrier", "memory", "atomic", "code"];
     // The sliders: the entry of the question, the label, the values, the usual one, and how a value is said, with
     // the units of a film.
-    const percent = (value, unit) => `${Math.round(100 * value)} %${unit ? ` (${unit})` : ""}`;
+    const percent = (value, unit) => `${Math.round(100 * value)}\u00a0%${unit ? ` (${unit})` : ""}`;
     const SLIDERS = [
         ["threads", "threads per block", [64, 128, 256, 512, 1024], 256, String],
         ["loads", "v8: vectors in flight per thread", [1, 2, 4, 8], 8, String],
