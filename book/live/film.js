@@ -32,7 +32,9 @@ window.live ||= {};
             const bins = Math.ceil(made.cycles / 8);
             this.flight = new Float64Array(bins);
             this.bus = new Float64Array(bins);
-            this.arrived = new Float64Array(bins + 1);
+            // The bytes that the bus has transferred by the start of a bin, and the number that fills it.
+            this.carried = new Float64Array(bins + 1);
+            this.fills = made.rate * made.latency;
             const spread = (sums, from, to, weight) => {
                 for (let bin = from >> 3; bin < bins && 8 * bin < to; bin++) sums[bin] += weight * (Math.min(to, 8 * bin + 8) - Math.max(from, 8 * bin)) / 8;
             };
@@ -40,10 +42,9 @@ window.live ||= {};
                 spread(this.flight, leaves, back, bytes);
                 // A transfer may be shorter than a cycle, so its bytes count, and not its cycles.
                 const end = Math.max(to, from + 1);
-                spread(this.bus, from, end, bytes / (end - from) / made.share);
-                if (back < made.cycles) this.arrived[(back >> 3) + 1] += bytes;
+                spread(this.bus, from, end, bytes / (end - from) / made.rate);
             }
-            for (let bin = 1; bin <= bins; bin++) this.arrived[bin] += this.arrived[bin - 1];
+            for (let bin = 0; bin < bins; bin++) this.carried[bin + 1] = this.carried[bin] + 8 * made.rate * this.bus[bin];
         }
 
         // Paints the picture with these colours, [r, g, b] by state.
@@ -84,8 +85,18 @@ window.live ||= {};
             return { state: code[at] & 15, since: from[at], until: from[at + 1] ?? this.cycles, pc: code[at] >> 4 };
         }
 
-        // Describes a row in a cycle, and returns the line of the kernel that it stands at.
+        // Describes a row in a cycle, and returns the line of the kernel that it stands at. Below the rows of
+        // the warps are the bytes in flight and the bus, and beside them the way to the memory.
         at(row, cycle, states) {
+            const { flight, bus, carried } = this.now(cycle), kib = bytes => `${(bytes / 1024).toFixed(1)} KiB`;
+            if (row >= this.rows.length) return { line: 0, text: [
+                () => `${kib(flight)} in flight; ${kib(this.fills)} fill the bus if each load takes ${Math.round(this.latency)} cycles, as on an idle memory`,
+                () => `the bus is ${Math.round(100 * bus)} % full; it has transferred ${kib(carried)}`,
+                () => {
+                    const on = this.flights.filter(load => load[4] <= cycle && load[7] > cycle), out = on.filter(load => load[5] > cycle).length;
+                    return `${out} loads on their way to the memory or in its queue, ${on.length - out} on their way back`;
+                },
+            ][row - this.rows.length]() };
             const { scheduler, slot, warps } = this.rows[row];
             if (slot < 0) {
                 const busy = this.rows.findIndex((other, i) => other.scheduler === scheduler && other.slot >= 0 && this.state(i, cycle).state === ISSUE);
@@ -95,11 +106,19 @@ window.live ||= {};
             }
             const { state, since, until, pc } = this.state(row, cycle);
             const place = `slot ${slot} of scheduler ${scheduler}`;
-            if (state === EMPTY) return { text: `${place}: no warp`, line: 0 };
+            if (state === EMPTY) return { text: `${place}: no warp, because ${this.why(warps, cycle)}`, line: 0 };
             const [, block, warp] = warps[before(warps, cycle, w => w[0])] ?? [0, 0, 0];
             const line = this.lines[pc] ?? 0;
             const time = state === ISSUE ? "" : ` for ${cycle - since + 1} of ${until - since} cycles`;
             return { text: `warp ${warp} of block ${block}, ${place}: ${states[state]}${time}`, line };
+        }
+
+        // Says why a slot has no warp.
+        why(warps, cycle) {
+            const at = before(warps, cycle, w => w[0]), next = warps[at + 1], { resident, blocks, fits: [fit, by] } = this;
+            return (at < 0 ? "" : `block ${warps[at][1]} has ended, and `) + (next ? `the next block starts here in ${next[0] - cycle} cycles`
+                : resident >= blocks ? `the launch has no more than ${blocks} blocks for this multiprocessor`
+                    : at < 0 && resident === fit ? `no more than ${fit} blocks fit (limit: ${by})` : "no block starts here by the end of the film");
         }
 
         // Sums a cycle up.
@@ -112,7 +131,7 @@ window.live ||= {};
                 resident += state !== EMPTY;
             }
             const bin = Math.min(cycle >> 3, this.flight.length - 1);
-            return { waits, resident, flight: this.flight[bin] / 1024, arrived: this.arrived[bin] / 1024 };
+            return { waits, resident, flight: this.flight[bin], bus: Math.min(1, this.bus[bin]), carried: this.carried[bin + 1] };
         }
     }
 

@@ -34,6 +34,8 @@ window.live ||= {};
             this.bottom = y;
             this.flightTop = y + 8;
             this.busTop = this.flightTop + FLIGHT + 3;
+            this.tops.push(this.flightTop, this.busTop);
+            this.heights = this.film.rows.map(({ slot }) => slot < 0 ? SLOTS : LANE).concat(FLIGHT, BUS);
             this.height = this.busTop + BUS + AXIS;
             for (const canvas of [this.canvas, this.still]) Object.assign(canvas, { width: width * this.ratio, height: this.height * this.ratio });
             Object.assign(this.canvas.style, { width: `${width}px`, height: `${this.height}px` });
@@ -41,9 +43,12 @@ window.live ||= {};
 
         x(cycle) { return this.left + (this.right - this.left) * (cycle - this.from) / (this.to - this.from); }
         cycle(x) { return Math.max(0, Math.min(this.film.cycles - 1, Math.floor(this.from + (x - this.left) / (this.right - this.left) * (this.to - this.from)))); }
-        row(y) {
+        // The row of the film at a place: below the warps, the bytes in flight and the bus; at the right, the way.
+        row(y, x) {
+            const { length } = this.tops;
+            if (x > this.right) return length;
             let at = 0;
-            while (at + 1 < this.tops.length && this.tops[at + 1] <= y) at++;
+            while (at + 1 < length && this.tops[at + 1] <= y) at++;
             return at;
         }
 
@@ -90,14 +95,18 @@ window.live ||= {};
             }
             context.lineTo(right, base);
             context.fill();
-            const needed = film.share * film.latency;
+            const needed = high(film.fills), said = `${(film.fills / 1024).toFixed(1)} KiB fill the bus`;
             context.strokeStyle = colours.ink;
             context.setLineDash([4, 3]);
             context.beginPath();
-            context.moveTo(left, high(needed));
-            context.lineTo(right, high(needed));
+            context.moveTo(left, needed);
+            context.lineTo(right, needed);
             context.stroke();
             context.setLineDash([]);
+            Object.assign(context, { strokeStyle: colours.paper, fillStyle: colours.ink, lineWidth: 3, lineJoin: "round" });
+            context.strokeText(said, left + 4, needed - 4);
+            context.fillText(said, left + 4, needed - 4);
+            context.lineWidth = 1;
             context.fillStyle = colours.empty;
             context.fillRect(left, this.busTop, right - left, BUS);
             context.fillStyle = colours.bus;
@@ -119,7 +128,7 @@ window.live ||= {};
             context.fillStyle = colours.soft;
             const start = right + 10, end = this.width - 8;
             context.fillRect(end, 2, 4, this.bottom - 2);
-            if (left) context.fillText("SM", right + 4, this.flightTop + 10);
+            if (left) ["SM", "loads on their way"].forEach((text, at) => context.fillText(text, right + 4, this.flightTop + 10 + 14 * at));
             // On a phone, there is no room for names at the left.
             else ["in flight", "bus"].forEach((text, at) => context.fillText(text, right + 6, (at ? this.busTop : this.flightTop + 14) + 10));
             context.textAlign = "right";
@@ -144,7 +153,7 @@ window.live ||= {};
             context.fillRect(x - 0.5, 0, 1, this.busTop + BUS);
             if (this.spot !== null) {
                 context.strokeStyle = colours.ink;
-                context.strokeRect(this.left + 0.5, this.tops[this.spot] - 1, this.right - this.left - 1, (film.rows[this.spot].slot < 0 ? SLOTS : LANE) + 1);
+                context.strokeRect(this.left + 0.5, this.tops[this.spot] - 1, this.right - this.left - 1, this.heights[this.spot] + 1);
             }
             // Requests leave as short marks; bytes come back as long ones, after they have been on the bus.
             const requests = new Path2D(), replies = new Path2D();
@@ -163,7 +172,7 @@ window.live ||= {};
             }
             context.fillStyle = colours.request;
             context.fill(requests);
-            context.fillStyle = colours.bus;
+            context.fillStyle = colours.reply;
             context.fill(replies);
         }
     }

@@ -8,19 +8,21 @@ window.live ||= {};
     const SPEEDS = [[250, "slow"], [1000, "medium"], [4000, "fast"]];
     const ZOOMS = [1, 2, 4, 8, 16, 32];
     const NAMES = ["empty", "issue", "ready", "math", "shared", "barrier", "memory", "atomic", "code"];
-    // The sliders: the entry of the question, the label, the values, the usual one, and how a value is said.
-    const percent = value => `${Math.round(100 * value)} %`;
+    // The sliders: the entry of the question, the label, the values, the usual one, and how a value is said, with
+    // the units of a film.
+    const percent = (value, unit) => `${Math.round(100 * value)}\u00a0%${unit ? ` (${unit})` : ""}`;
     const SLIDERS = [
         ["threads", "threads per block", [64, 128, 256, 512, 1024], 256, String],
-        ["loads", "loads in flight", [1, 2, 4, 8], 8, String],
-        ["latency", "latency of memory", [0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4], 1, percent],
-        ["bandwidth", "bandwidth of memory", [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 4], 1, percent],
-        ["sms", "multiprocessors", [16, 33, 66, 99, 132, 160, 264], 132, String],
+        ["loads", "v8: vectors in flight per thread", [1, 2, 4, 8], 8, String],
+        ["latency", "latency of an idle memory", [0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4], 1, (value, film) => percent(value, film && `${Math.round(film.latency)} cycles`)],
+        ["bandwidth", "bandwidth of memory", [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 4], 1, (value, film) => percent(value, film && `${film.rate.toFixed(1)} bytes per cycle per SM`)],
+        ["sms", "multiprocessors (they share one bus: the more, the less for each)", [16, 33, 66, 99, 132, 160, 264], 132, String],
     ];
+    const HINT = "Point at a warp, the curve or the bus, or move with the arrow keys in a picture.";
 
     class Timeline {
         constructor(figure, data) {
-            Object.assign(this, { figure, data, cycle: 0, zoom: 1, playing: 0, screens: [], turn: 0, row: 1, panel: 0 });
+            Object.assign(this, { figure, data, cycle: data.cycles - 1, zoom: 1, playing: 0, screens: [], turn: 0, row: 1, panel: 0 });
             this.chosen = new Set(data.shown);
             this.values = Object.fromEntries(SLIDERS.map(([key, , , usual]) => [key, usual]));
             this.build();
@@ -62,15 +64,17 @@ window.live ||= {};
             this.speed.value = 1000;
             const seek = html("label", "tl-seek", bar);
             this.seek = html("input", "", seek);
-            Object.assign(this.seek, { type: "range", min: 0, max: data.cycles - 1, step: 1, value: 0 });
+            Object.assign(this.seek, { type: "range", min: 0, max: data.cycles - 1, step: 1, value: this.cycle });
             this.seek.setAttribute("aria-label", "Cycle");
-            this.seek.addEventListener("input", () => { this.stop(); this.go(Number(this.seek.value)); });
+            this.seek.addEventListener("input", () => { this.stop(); this.hint(); this.go(Number(this.seek.value)); });
             this.clock = html("span", "tl-clock", bar);
-            this.closer = button(bar, "+", "Show fewer cycles, larger", () => this.zoomed(1));
-            this.wider = button(bar, "−", "Show more cycles", () => this.zoomed(-1));
+            this.closer = button(bar, "Zoom in", "Zoom in: fewer cycles, larger", () => this.zoomed(1));
+            this.wider = button(bar, "Zoom out", "Zoom out: more cycles", () => this.zoomed(-1));
             this.panels = html("div", "tl-panels", stage);
-            stage.append(figure.querySelector(".tl-key"));
-            this.spot = html("p", "tl-spot", stage, "Point at a warp, or move with the arrow keys in a picture, to see what the warp does.");
+            const key = figure.querySelector(".tl-key");
+            for (const entry of key.querySelectorAll("[hidden]")) entry.hidden = false;
+            stage.append(key);
+            this.spot = html("p", "tl-spot", stage, HINT);
             this.spot.setAttribute("role", "status");
             this.line = html("code", "tl-line", stage);
             const sliders = html("div", "tl-sliders", stage);
@@ -79,13 +83,13 @@ window.live ||= {};
                 const shown = html("output", "", label);
                 const input = html("input", "", label);
                 Object.assign(input, { type: "range", min: 0, max: values.length - 1, step: 1, value: values.indexOf(usual) });
-                const write = () => {
-                    shown.textContent = say(this.values[key]);
+                const write = film => {
+                    shown.textContent = say(this.values[key], film);
                     input.setAttribute("aria-valuetext", shown.textContent);
                 };
                 input.addEventListener("input", () => { this.values[key] = values[input.value]; write(); this.changed(); });
                 write();
-                return { key, label, input };
+                return { key, label, input, write };
             });
             this.reset = button(sliders, "Reset", "Reset the sliders", () => {
                 for (const [key, , values, usual] of SLIDERS) {
@@ -118,8 +122,7 @@ window.live ||= {};
             const turn = ++this.turn, { data } = this;
             for (const node of this.buttons) node.setAttribute("aria-pressed", String(this.chosen.has(node.value)));
             const loads = this.inputs.find(({ key }) => key === "loads");
-            loads.label.classList.toggle("tl-off", !this.chosen.has(data.loads.of));
-            loads.input.disabled = !this.chosen.has(data.loads.of);
+            loads.label.hidden = !this.chosen.has(data.loads.of);
             const began = performance.now(), films = [];
             let modelMs = 0;
             for (const { name, label } of data.all.filter(({ name }) => this.chosen.has(name))) {
@@ -135,6 +138,8 @@ window.live ||= {};
             }
             this.said.textContent = "";
             this.films = films;
+            for (const { write } of this.inputs) write(films[0]);
+            this.hint();
             this.show();
             this.tell();
             this.figure.dataset.time = JSON.stringify({ ms: performance.now() - began, modelMs, films: films.length });
@@ -151,7 +156,7 @@ window.live ||= {};
                 canvas.tabIndex = 0;
                 canvas.dataset.keys = "";
                 canvas.setAttribute("role", "group");
-                canvas.setAttribute("aria-label", `${film.name}: the warps of one multiprocessor over time. Left and right move by a cycle, with Shift by 64; up and down select a warp slot; space plays. ${film.words}`);
+                canvas.setAttribute("aria-label", `${film.name}: the warps of one multiprocessor over time. Left and right move by a cycle, with Shift by 64; up and down select a warp slot, the bytes in flight or the bus; space plays. ${film.words}`);
                 const screen = new live.Screen(canvas, film);
                 screen.now = now;
                 canvas.addEventListener("keydown", event => this.key(event, panel));
@@ -159,12 +164,13 @@ window.live ||= {};
                 canvas.addEventListener("blur", () => { screen.spot = null; this.draw(); });
                 const place = event => {
                     const box = canvas.getBoundingClientRect();
-                    return [screen.row(event.clientY - box.top), screen.cycle(event.clientX - box.left), event.clientX - box.left];
+                    const x = event.clientX - box.left, row = screen.row(event.clientY - box.top, x);
+                    return [row, screen.cycle(x), x];
                 };
                 canvas.addEventListener("pointermove", event => {
                     const [row, cycle, x] = place(event);
                     if (event.buttons & 1) { this.stop(); this.go(cycle); }
-                    if (x >= screen.left && x <= screen.right) this.point(panel, row, cycle);
+                    if (x >= screen.left) this.point(panel, row, x > screen.right ? this.cycle : cycle);
                 });
                 canvas.addEventListener("pointerdown", event => {
                     const [row, cycle, x] = place(event);
@@ -192,7 +198,7 @@ window.live ||= {};
             const page = Math.floor(this.cycle / span);
             [this.from, this.to] = [page * span, (page + 1) * span];
             const colours = this.colours();
-            const most = Math.max(...this.films.map(film => Math.max(film.share * film.latency * 1.15, ...film.flight)));
+            const most = Math.max(...this.films.map(film => Math.max(film.fills * 1.15, ...film.flight)));
             // In a frame of a playing figure, only one screen is prepared again.
             this.stale = this.screens.map(screen => () => screen.prepare(this.from, this.to, colours, most));
             if (!this.playing) while (this.stale.length) this.stale.shift()();
@@ -202,6 +208,7 @@ window.live ||= {};
         }
 
         zoomed(by) {
+            this.hint();
             this.zoom = ZOOMS[Math.max(0, Math.min(ZOOMS.length - 1, ZOOMS.indexOf(this.zoom) + by))];
             this.window();
         }
@@ -223,14 +230,15 @@ window.live ||= {};
             this.seek.value = cycle;
             this.seek.setAttribute("aria-valuetext", this.clock.textContent);
             for (const { film, now } of this.screens) {
-                const { waits, resident, flight, arrived } = film.now(cycle);
-                now.textContent = ` ${waits} of ${resident} warps wait for memory · ${flight.toFixed(1)} KiB in flight · ${arrived.toFixed(0)} KiB have arrived`;
+                const { waits, resident, flight, carried } = film.now(cycle);
+                now.textContent = ` ${waits} of ${resident} warps wait for memory · ${(flight / 1024).toFixed(1)} KiB in flight · ${(carried / 1024).toFixed(0)} KiB over the bus so far`;
             }
         }
 
         play() {
             if (this.playing) return this.stop();
-            if (this.cycle >= this.data.cycles - 1) this.cycle = 0;
+            if (this.cycle >= this.data.cycles - 1) this.go(0);
+            this.hint();
             this.player.textContent = "Pause";
             this.player.setAttribute("aria-label", "Pause");
             let last;
@@ -257,6 +265,12 @@ window.live ||= {};
             this.draw();
         }
 
+        // Removes the sentence of a cycle that is no longer shown.
+        hint() {
+            if (this.spot.textContent !== HINT) this.spot.textContent = HINT;
+            this.line.textContent = "";
+        }
+
         // Says what a warp slot does in a cycle.
         point(panel, row, cycle) {
             const screen = this.screens[panel], { film } = screen;
@@ -270,7 +284,7 @@ window.live ||= {};
         }
 
         key(event, panel) {
-            const far = event.shiftKey ? 64 : 1, rows = this.screens[panel].film.rows.length;
+            const far = event.shiftKey ? 64 : 1, rows = this.screens[panel].film.rows.length + 2;
             const act = {
                 ArrowRight: () => this.go(this.cycle + far), ArrowLeft: () => this.go(this.cycle - far),
                 ArrowDown: () => { this.row = Math.min(rows - 1, this.row + 1); }, ArrowUp: () => { this.row = Math.max(0, this.row - 1); },
@@ -280,7 +294,7 @@ window.live ||= {};
             event.preventDefault();
             if (event.key !== " ") this.stop();
             act();
-            this.point(panel, this.row, this.cycle);
+            if (!this.playing) this.point(panel, this.row, this.cycle);
         }
 
         // Tells the films in words, in place of those of the still picture.
@@ -293,7 +307,7 @@ window.live ||= {};
                 html("b", "", said, film.name);
                 said.append(`. ${film.words}`);
                 const table = html("table", "figures", html("div", "table-wrapper", this.words));
-                html("caption", "", table, `${film.name}: blocks of ${film.threads} threads, ${film.resident} of them at a time.`);
+                html("caption", "", table, `${film.name}: ${film.caption}.`);
                 const top = html("tr", "", html("thead", "", table));
                 for (const text of head) html("th", "", top, text).scope = "col";
                 const body = html("tbody", "", table);
@@ -314,7 +328,7 @@ window.live ||= {};
             };
             const numbers = name => rgb(name).match(/[\d.]+/g).slice(0, 3).map(Number);
             const made = { states: NAMES.map(numbers) };
-            for (const name of ["ink", "soft", "paper", "flight", "bus", "request", "empty"]) made[name] = rgb(name);
+            for (const name of ["ink", "soft", "paper", "flight", "bus", "request", "reply", "empty"]) made[name] = rgb(name);
             probe.remove();
             return made;
         }

@@ -68,6 +68,14 @@ async function opens(page) {
         expect(bytes <= 350_000, `${name}: ${bytes} bytes to the first picture`);
         const live = await words(page);
         expect(live === still.replaceAll(/v(\d+)-[a-z-]+/g, "v$1"), `${name}: the model in the page says ${live.slice(0, 300)}, and the still picture ${still.slice(0, 300)}`);
+        // It opens at the end of the film, where all of it is drawn in full colour.
+        const cycles = await page.eval(`${TIME}.data.cycles`), head = await page.eval(`${FIGURE}.querySelector(".tl-head").textContent`);
+        expect(await page.eval(`${TIME}.cycle`) === cycles - 1 && !head.includes(" 0 KiB over the bus"), `${name}: it opens with ${head}`);
+        // The counter ends at the number of the words.
+        const ends = await page.eval(`${TIME}.films.map(film => [film.now(film.cycles - 1).carried / 1024, film.kib])`);
+        expect(ends.every(([counted, said]) => Math.abs(counted - said) < 0.5), `${name}: KiB over the bus: ${ends.join(" | ")}`);
+        const key = await page.eval(`${FIGURE}.querySelector(".tl-key").textContent`);
+        expect(["thin strip", "a request to the memory", "data on its way back", "no warp: its block"].every(said => key.includes(said)), `${name}: the key says ${key}`);
         expect(page.errors.length === 0, `${name}: ${page.errors.join(" | ")}`);
     }
 }
@@ -79,7 +87,7 @@ async function plays(page) {
     await sleep(700);
     await page.eval(`${TIME}.player.click()`);
     const at = await cycle();
-    expect(at > 100, `played for 0.7 s, it is at cycle ${at}`);
+    expect(at > 100 && at < 4000, `played for 0.7 s from the end, it is at cycle ${at}`);
     await sleep(300);
     expect(await cycle() === at, "paused, it goes on");
     await page.eval(`(() => { ${TIME}.seek.value = 3000; ${TIME}.seek.dispatchEvent(new Event("input")); })()`);
@@ -100,6 +108,15 @@ async function plays(page) {
     expect(await cycle() === await page.eval(`${TIME}.data.cycles - 1`), "End");
     await page.key("Home");
     expect(await cycle() === 0, "Home");
+    // Below the warps are the bytes in flight and the bus.
+    await page.eval(`${TIME}.row = 67`);
+    await page.key("ArrowDown");
+    expect(/KiB in flight; 11.8 KiB fill the bus if each load takes 675 cycles/.test(await spot()), `the bytes in flight: ${await spot()}`);
+    await page.key("ArrowDown");
+    expect(/the bus is \d+ % full; it has transferred/.test(await spot()), `the bus: ${await spot()}`);
+    await page.eval(`(() => { ${TIME}.seek.value = 2000; ${TIME}.seek.dispatchEvent(new Event("input")); })()`);
+    expect((await spot()).startsWith("Point at"), `after scrubbing, it says ${await spot()}`);
+    expect(await page.eval(`${TIME}.closer.textContent + ", " + ${TIME}.wider.textContent`) === "Zoom in, Zoom out", "the names of the zoom buttons");
     expect(await page.eval("location.pathname").then(path => path.endsWith("v7-grid-stride.html")), "the arrow keys turn the page");
     // By pointer: a warp of v7 that waits for memory stands at the line of its loop.
     const place = await page.eval(`(() => {
@@ -112,6 +129,21 @@ async function plays(page) {
     const said = await spot(), line = await page.eval(`${FIGURE}.querySelector(".tl-line").textContent`);
     expect(/^v7, cycle \d+: warp \d of block \d, slot 2 of scheduler 1: waiting for memory for \d+ of \d+ cycles; line \d+/.test(said), `over a warp of v7: ${said}`);
     expect(line.includes("in[i]"), `the line of v7: ${line}`);
+    // A slot of v6 without a warp says why.
+    const empty = await page.eval(`(() => {
+        const [film] = ${TIME}.films, row = film.rows.findIndex(row => row.slot === 2);
+        const { from, code } = film.rows[row], at = code.findIndex((c, i) => i > 0 && (c & 15) === 0);
+        return film.at(row, from[at], ${TIME}.data.states).text;
+    })()`);
+    expect(/: no warp, because block \d+ has ended, and the next block starts here in \d+ cycles/.test(empty), `an empty slot: ${empty}`);
+    for (const [at, name] of [["screen.flightTop + 20", "in flight"], ["screen.busTop + 5", "the bus is"], ["screen.tops[20]", "on their way to the memory"]]) {
+        const place = await page.eval(`(() => {
+            const box = ${FIGURE}.querySelectorAll("canvas")[1].getBoundingClientRect(), screen = ${TIME}.screens[1];
+            return { x: box.x + ${name.includes("way") ? "screen.right + 30" : "screen.x(3000)"}, y: box.y + ${at} };
+        })()`);
+        await page.send("Input.dispatchMouseEvent", { type: "mouseMoved", ...place });
+        expect((await spot()).includes(name), `over ${at}: ${await spot()}`);
+    }
     const rows = await page.eval(`${TIME}.films.map(film => film.rows.length)`);
     expect(rows.every(count => count === 68), `rows: ${rows}`);
     expect(page.errors.length === 0, page.errors.join(" | "));
@@ -124,7 +156,16 @@ async function changes(page) {
     await changed(page, slide("loads", 0));
     const [, one] = await arrived(page);
     expect(one < 0.95 * v8, `one vector: ${one} KiB, eight: ${v8} KiB`);
+    expect((await words(page)).includes("at most 4 are on it at a time"), "v8 with one vector: blocks at a time");
     await changed(page, slide("latency", 7));
+    expect((await page.eval(`${TIME}.inputs.find(i => i.key === "latency").label.textContent`)).includes("400\u00a0% (2702 cycles)"), "the slider's cycles");
+    // However late the loads are back, the bus transfers no more than its bandwidth allows.
+    const fast = await page.eval(`${TIME}.films.map(film => {
+        let most = 0;
+        for (let bin = 128; bin < film.carried.length; bin++) most = Math.max(most, film.carried[bin] - film.carried[bin - 128]);
+        return most / 1024 / film.rate;
+    })`);
+    expect(fast.every(share => share <= 1.01), `1024 cycles take ${fast.join(", ")} of what the bus can transfer`);
     const [slow] = await arrived(page);
     expect(slow < 0.5 * v7, `four times the latency: ${slow} of ${v7} KiB`);
     await changed(page, `${TIME}.reset.click()`);
@@ -140,7 +181,7 @@ async function changes(page) {
     expect(await page.eval(`${FIGURE}.querySelectorAll("canvas").length`) === 6, "six kernels side by side");
     for (const name of await page.eval(`[...${TIME}.chosen]`)) await changed(page, `${TIME}.toggle("${name}")`);
     expect(await page.eval(`${FIGURE}.querySelectorAll("canvas").length`) === 1, "one kernel stays");
-    expect(await page.eval(`${TIME}.inputs.find(i => i.key === "loads").input.disabled`) === !(await page.eval(`${TIME}.chosen.has("v8-wide-loads")`)), "the slider for v8 is off without v8");
+    expect(await page.eval(`${TIME}.inputs.find(i => i.key === "loads").label.hidden`) === !(await page.eval(`${TIME}.chosen.has("v8-wide-loads")`)), "the slider for v8 is hidden without v8");
     expect(page.errors.length === 0, page.errors.join(" | "));
 }
 

@@ -181,11 +181,13 @@ impl Gpu {
         })
     }
 
-    /// Returns a GPU like this one, but with the latency of memory multiplied by `times`.
+    /// Returns a GPU like this one, but with the latency of an idle memory multiplied by `times`.
+    /// The waits in the queue of a busy memory, which depend on its bandwidth, do not change.
     #[must_use]
     pub fn with_latency(mut self, times: f64) -> Gpu {
+        let more = (times - 1.0) * self.load[0][1];
         self.first *= times;
-        self.load.iter_mut().for_each(|point| point[1] *= times);
+        self.load.iter_mut().for_each(|point| point[1] += more);
         self
     }
 
@@ -304,5 +306,14 @@ mod tests {
         let [a, b] = [gpu.load[1], gpu.load[2]];
         let middle = gpu.loaded((a[0] + b[0]) / 2.0);
         assert!((middle - (a[1] + b[1]) / 2.0).abs() < 1e-6, "{middle}");
+    }
+
+    #[test]
+    fn a_longer_latency_does_not_change_the_waits_in_the_queue() {
+        let gpu = Gpu::named("h200").unwrap();
+        let slow = gpu.clone().with_latency(4.0);
+        assert!((slow.loaded(0.0) - 4.0 * gpu.loaded(0.0)).abs() < 1e-6);
+        let wait = |gpu: &Gpu| gpu.loaded(gpu.dram) - gpu.loaded(0.0);
+        assert!((wait(&slow) - wait(&gpu)).abs() < 1e-6, "{} {}", wait(&slow), wait(&gpu));
     }
 }

@@ -167,7 +167,7 @@ impl Reel {
         bus: [f64; 2],
     ) {
         // Half of the latency passes before the bytes of a request are on the bus.
-        let bus = bus.map(|at| (at + self.idle / 2.0).min(back));
+        let bus = bus.map(|at| at + self.idle / 2.0);
         let lane = [scheduler as u32, slot as u32];
         self.flights.push(Flight { lane, pc, bytes, leaves, bus, back });
     }

@@ -11,7 +11,7 @@ use steps::step;
 
 use crate::{
     question::Question,
-    words::{Row, row, summary},
+    words::{Row, blocks, row, summary},
 };
 
 /// The answer to a question.
@@ -44,14 +44,19 @@ pub struct Filmed {
     pub cycles: u32,
     /// Threads per block.
     pub threads: u32,
-    /// The number of blocks that are resident at the same time.
+    /// The largest number of blocks that are resident at the same time in the film.
     pub resident: u32,
+    /// The number of blocks that fit on the multiprocessor, and the resource that leaves no room
+    /// for one more.
+    pub fits: (u32, &'static str),
+    /// The number of blocks of the launch that run on this multiprocessor.
+    pub blocks: u64,
     /// The multiprocessor's clock rate, in MHz.
     pub mhz: f64,
     /// The latency of a load, in cycles, when nothing else is in flight.
     pub latency: f64,
     /// The multiprocessor's share of the bus, in bytes per cycle.
-    pub share: f64,
+    pub rate: f64,
     /// For each scheduler, its warp slots.
     pub lanes: Vec<Vec<Lane>>,
     /// For each load: the scheduler, the slot, the instruction, the number of bytes, and the cycles
@@ -60,8 +65,10 @@ pub struct Filmed {
     pub flights: Vec<[u32; 8]>,
     /// For each instruction, its line of the source; 0 if it has none.
     pub lines: Vec<u32>,
-    /// The number of KiB that have arrived by the end of the film.
+    /// The number of KiB that the bus transfers.
     pub kib: f64,
+    /// The blocks, as the caption of the table.
+    pub caption: String,
     /// The film in words.
     pub words: String,
     /// The film as a table.
@@ -128,7 +135,7 @@ impl Filmed {
         let at = |row: u32| u64::from(film.cycles) * u64::from(row) / u64::from(ROWS);
         let parts: Vec<Part> =
             (0..ROWS).map(|row| part(at(row) as u32, at(row + 1) as u32)).collect();
-        let kib = film.bytes() / 1024.0;
+        let all = part(0, film.cycles);
         let whole = |at: f64| at.round() as u32;
         let flight = |load: &predict::Flight| {
             let ([scheduler, slot], [from, to]) = (load.lane, load.bus.map(whole));
@@ -139,14 +146,17 @@ impl Filmed {
             cycles: film.cycles,
             threads,
             resident: film.resident,
+            fits: film.fits,
+            blocks: film.blocks,
             mhz: gpu.mhz,
             latency: gpu.load[0][1],
-            share: gpu.dram / f64::from(gpu.sms),
+            rate: film.rate,
             lanes: film.lanes.iter().map(|lanes| lanes.iter().map(lane).collect()).collect(),
             flights: film.flights.iter().map(flight).collect(),
             lines: film.lines.clone(),
-            kib,
-            words: summary(&part(0, film.cycles), film, gpu),
+            kib: all.bytes / 1024.0,
+            caption: blocks(film, threads),
+            words: summary(&all, film, gpu),
             rows: parts.iter().map(row).collect(),
         }
     }

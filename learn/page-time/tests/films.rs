@@ -39,7 +39,7 @@ fn every_step_has_a_film() {
         let film = film(&question(step.name));
         let lanes: Vec<usize> = film.lanes.iter().map(Vec::len).collect();
         assert!(lanes.iter().all(|&lanes| lanes <= 16) && lanes.len() == 4, "{}", step.name);
-        assert!(film.kib > 1.0 && film.rows.len() == 8, "{}: {}", step.name, film.words);
+        assert!(film.kib > 1.0 && film.rows.len() == 4, "{}: {}", step.name, film.words);
         // Every load has a line of the kernel.
         let of = |flight: &[u32; 8]| film.lines[flight[2] as usize];
         assert!(film.flights.iter().all(|flight| of(flight) > 0), "{}", step.name);
@@ -56,13 +56,48 @@ fn v7_has_more_in_flight_than_v6_and_v8_fills_the_bus() {
 }
 
 #[test]
+fn the_words_and_the_table_agree_with_the_bus() {
+    for name in STEPS.map(|step| step.name).into_iter().chain(["v8-wide-loads/one-word"]) {
+        for latency in [1.0, 4.0] {
+            let film = film(&Question { latency: Some(latency), ..question(name) });
+            let most = film.rate * f64::from(film.cycles) / 1024.0;
+            assert!(film.kib <= most + 1e-6, "{name}: {} of {most} KiB", film.kib);
+            let number = |cell: &String| cell.trim_end_matches(" %").parse::<f64>().unwrap();
+            let kib: f64 = film.rows.iter().map(|row| number(&row[8])).sum();
+            assert!((kib - film.kib).abs() < 0.3, "{name}: {kib} and {} KiB", film.kib);
+            let said = format!("transfers {:.1} KiB, {:.0} %", film.kib, 100.0 * film.kib / most);
+            assert!(film.words.contains(&said), "{name}: {said}: {}", film.words);
+            // The parts of the slots' time are the whole, up to rounding.
+            for row in &film.rows {
+                let sum: f64 = row[2..7].iter().map(number).sum();
+                assert!((98.0..=102.0).contains(&sum), "{name}: {row:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_caption_has_the_blocks_that_are_resident_at_the_same_time() {
+    let one = film(&question("v8-wide-loads/one-word"));
+    assert_eq!((one.resident, one.fits), (4, (8, "threads")));
+    let said = "8 fit on the multiprocessor (limit: threads), and at most 4 are on it at a time";
+    assert!(one.caption.contains(said), "{}", one.caption);
+    let v6 = film(&question("v6-shuffle"));
+    assert!(
+        v6.resident == 8 && v6.blocks > 8 && v6.words.contains("A block starts"),
+        "{}",
+        v6.words
+    );
+}
+
+#[test]
 fn the_sliders_change_the_film() {
     let v7 = question("v7-grid-stride");
     let usual = film(&v7).kib;
     let slow = film(&Question { latency: Some(2.0), ..v7.clone() }).kib;
     let narrow = film(&Question { bandwidth: Some(0.25), ..v7.clone() }).kib;
     let few = film(&Question { sms: Some(66), ..v7.clone() }).kib;
-    assert!(slow < 0.7 * usual && narrow < 0.6 * usual && few > usual, "{slow} {narrow} {few}");
+    assert!(slow < 0.8 * usual && narrow < 0.6 * usual && few > usual, "{slow} {narrow} {few}");
     let small = film(&Question { threads: Some(64), ..v7 });
     assert_eq!((small.threads, small.resident), (64, 32));
 }

@@ -49,7 +49,9 @@ fn a_slot_is_in_one_state_at_a_time_and_a_load_leaves_before_it_is_back() {
     let gpu = Gpu::named("h200").unwrap();
     let film = film(&gpu, &recorded(2, 8), 132 * 64, None, 4000);
     let lanes: usize = film.lanes.iter().map(Vec::len).sum();
-    assert!((49..=64).contains(&lanes) && film.resident == 8, "{lanes} {}", film.resident);
+    assert!((49..=64).contains(&lanes), "{lanes}");
+    assert_eq!((film.fits, film.blocks), ((8, "threads"), 64));
+    assert!((7..=8).contains(&film.resident), "{}", film.resident);
     for lane in film.lanes.iter().flatten() {
         assert!(lane.states.is_sorted_by(|a, b| a.from < b.from), "{lane:?}");
         assert!(lane.states.iter().all(|shown| shown.from < 4000));
@@ -62,8 +64,32 @@ fn a_slot_is_in_one_state_at_a_time_and_a_load_leaves_before_it_is_back() {
     for load in &film.flights {
         let order = [load.leaves, load.bus[0], load.bus[1], load.back];
         assert!(order.is_sorted() && load.bytes == 512.0, "{load:?}");
+        // Each transfer proceeds at the rate of the film.
+        assert!((load.bytes - film.rate * (load.bus[1] - load.bus[0])).abs() < 1e-6, "{load:?}");
     }
-    assert!(film.bytes() > 0.0);
+}
+
+#[test]
+fn the_transfer_of_a_large_first_copy_takes_its_time() {
+    let gpu = Gpu::named("h200").unwrap();
+    let mut recorded = recorded(1, 1);
+    recorded.blocks[0].1[0][0].what = What::Copy { bytes: 32 << 10, barrier: 0 };
+    let film = film(&gpu, &recorded, 132, None, 8192);
+    let [from, to] = film.flights[0].bus;
+    assert!((film.rate * (to - from) - 32768.0).abs() < 1e-6, "{from} to {to}");
+    assert!((film.part(&gpu, [0, 8192]).bytes - 32768.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_film_counts_the_blocks_that_are_resident_at_the_same_time() {
+    let gpu = Gpu::named("h200").unwrap();
+    let at_once = |grid| film(&gpu, &recorded(2, 8), grid, None, 4000).resident;
+    // Two or three blocks start before the first one ends.
+    assert_eq!([132, 2 * 132, 3 * 132].map(at_once), [1, 2, 3]);
+    let wide = film(&gpu, &recorded(2, 8), 132 * 64, Some(128), 4000);
+    assert_eq!((wide.fits, wide.resident), ((2, "registers"), 2));
+    let small = film(&gpu, &recorded(2, 1), 132 * 64, None, 4000);
+    assert_eq!(small.fits, (32, "blocks"));
 }
 
 #[test]
@@ -101,4 +127,21 @@ fn more_loads_in_flight_use_more_of_the_bus_and_a_longer_latency_uses_less() {
     assert!(bus(&slow, 1, 2) < one);
     let wide = gpu.clone().with_bandwidth(0.25);
     assert!(bus(&wide, 8, 8) > 0.9, "{}", bus(&wide, 8, 8));
+}
+
+#[test]
+fn the_bus_never_carries_more_than_its_bandwidth_allows() {
+    let usual = Gpu::named("h200").unwrap();
+    for latency in [1.0, 2.0, 4.0] {
+        let gpu = usual.clone().with_latency(latency);
+        let recorded = recorded(8, 8);
+        let film = film(&gpu, &recorded, 132 * 100, None, 8192);
+        let most = 512.0 * gpu.dram / f64::from(gpu.sms);
+        let carried: Vec<f64> =
+            (0..=7680).step_by(256).map(|from| film.part(&gpu, [from, from + 512]).bytes).collect();
+        let is_within = carried.iter().all(|&bytes| bytes <= most + 1e-6);
+        assert!(is_within, "latency × {latency}: of {most} bytes, {carried:?}");
+        // The bus is full later, so the limit is reached.
+        assert!(carried.iter().any(|&bytes| bytes > 0.99 * most), "latency × {latency}");
+    }
 }

@@ -69,11 +69,24 @@ const KEY: [(&str, &str); 8] = [
     ("barrier", "at a barrier"),
     ("memory", "for memory"),
     ("atomic", "for an atomic"),
-    ("empty", "no warp"),
+    (
+        "empty",
+        "no warp: its block has ended and the next has not started, or no more blocks fit or are left",
+    ),
+];
+
+/// The marks that only a figure that plays has; its script shows them.
+const MARKS: [(&str, &str); 3] = [
+    ("issue", "in the thin strip of a scheduler: it issues"),
+    ("request", "at the right: a request to the memory"),
+    ("reply", "data on its way back"),
 ];
 
 fn key() -> String {
-    KEY.map(|(name, said)| format!("<span><i class=\"tl-{name}\"></i>{said}</span>")).concat()
+    let entry = |hidden: &str, (name, said)| {
+        format!("<span{hidden}><i class=\"tl-{name}\"></i>{said}</span>")
+    };
+    KEY.map(|state| entry("", state)).concat() + &MARKS.map(|mark| entry(" hidden", mark)).concat()
 }
 
 fn film(sources: &Sources, name: &str) -> Result<Filmed> {
@@ -91,8 +104,8 @@ fn table(name: &str, film: &Filmed) -> String {
     let mut text = format!("<p><b>{name}</b>. {}</p>\n", escape(&film.words));
     let _ = write!(
         text,
-        "<div class=\"table-wrapper\"><table class=\"figures\"><caption>{name}: blocks of {} threads, {} of them at a time.</caption><thead><tr>",
-        film.threads, film.resident
+        "<div class=\"table-wrapper\"><table class=\"figures\"><caption>{name}: {}.</caption><thead><tr>",
+        film.caption
     );
     for head in HEAD {
         let _ = write!(text, "<th scope=\"col\">{head}</th>");
@@ -112,9 +125,9 @@ fn picture(name: &str, film: &Filmed) -> String {
     let lanes: Vec<Vec<u32>> =
         film.lanes[0].iter().map(|lane| lane_of(&lane.states, film.cycles, each)).collect();
     let (top, rows) = (20, 16);
-    let flight = top + rows * ROW + 18;
+    let flight = top + rows * ROW + 24;
     let bus = flight + FLIGHT + 6;
-    let height = bus + 30;
+    let height = bus + 34;
     let mut svg = format!(
         "<svg class=\"still\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {height}\"><text x=\"0\" y=\"12\">{}: 16 warp slots of a scheduler</text>",
         escape(&format!("{name}. {}", film.words)),
@@ -141,7 +154,9 @@ fn picture(name: &str, film: &Filmed) -> String {
     }
     let (kib, used) = in_flight(film, columns as usize);
     let most = kib.iter().copied().fold(1.0, f64::max);
-    let y = |kib: f64| f64::from(flight + FLIGHT) - f64::from(FLIGHT) * kib / most;
+    let fills = film.rate * film.latency / 1024.0;
+    let scale = most.max(1.15 * fills);
+    let y = |kib: f64| f64::from(flight + FLIGHT) - f64::from(FLIGHT) * kib / scale;
     let points: Vec<String> = kib
         .iter()
         .enumerate()
@@ -149,9 +164,10 @@ fn picture(name: &str, film: &Filmed) -> String {
         .collect();
     let _ = write!(
         svg,
-        "<text x=\"0\" y=\"{}\">KiB in flight, at most {most:.1}; below, the bus</text><path class=\"flight\" d=\"M{}\"/>",
+        "<text x=\"0\" y=\"{0}\">At most {most:.1} KiB in flight</text><text x=\"{WIDTH}\" y=\"{0}\" text-anchor=\"end\">– – {fills:.1} KiB fill the bus</text><path class=\"flight\" d=\"M{1}\"/><path class=\"fills\" d=\"M0 {2:.1}h{WIDTH}\"/>",
         flight - 5,
-        points.join("L")
+        points.join("L"),
+        y(fills)
     );
     let mut busy = String::new();
     for (at, used) in used.iter().enumerate().filter(|(_, used)| **used > 0.02) {
@@ -165,9 +181,10 @@ fn picture(name: &str, film: &Filmed) -> String {
     }
     let _ = write!(
         svg,
-        "<path class=\"bus\" d=\"{busy}\"/><text x=\"0\" y=\"{0}\">cycle 0</text><text x=\"{WIDTH}\" y=\"{0}\" text-anchor=\"end\">{1}</text></svg>",
-        bus + 26,
-        film.cycles
+        "<path class=\"bus\" d=\"{busy}\"/><text x=\"0\" y=\"{0}\">cycle 0</text><text x=\"{2}\" y=\"{0}\" text-anchor=\"middle\">use of the bus</text><text x=\"{WIDTH}\" y=\"{0}\" text-anchor=\"end\">{1}</text></svg>",
+        bus + 30,
+        film.cycles,
+        WIDTH / 2
     );
     svg
 }
@@ -229,17 +246,23 @@ mod tests {
             resident: 1,
             mhz: 1000.0,
             latency: 50.0,
-            share: 16.0,
+            fits: (1, "threads"),
+            blocks: 1,
+            rate: 16.0,
             lanes: vec![Vec::new(); 4],
             flights: vec![[0, 0, 0, 2048, 10, 30, 40, 60]],
             lines: Vec::new(),
             kib: 2.0,
+            caption: String::new(),
             words: String::new(),
             rows: Vec::new(),
         };
         let (kib, used) = in_flight(&film, 10);
         assert_eq!(kib, [0.0, 2.0, 2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 0.0, 0.0]);
         assert_eq!(used.iter().position(|&used| used > 0.0), Some(3));
-        assert!(picture("v0-naive", &film).contains("class=\"bus\""));
+        let picture = picture("v0-naive", &film);
+        assert!(picture.contains("class=\"bus\""));
+        // 16 bytes per cycle × 50 cycles.
+        assert!(picture.contains("– – 0.8 KiB fill the bus"), "{picture}");
     }
 }
