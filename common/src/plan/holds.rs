@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     const AWKWARD: [u64; 14] =
-        [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 4096, 1_572_941, (1 << 20) + 13];
+        [0, 1, 31, 32, 33, 63, 65, 255, 257, 1023, 1025, 4096, 1_572_941, (1 << 16) + 13];
 
     /// Returns the sum that holds each element.
     fn owners(holds: Holds, n: u64) -> Vec<u64> {

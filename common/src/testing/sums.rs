@@ -78,8 +78,8 @@ fn on_the_gpu(step: &Step) {
 /// The block sizes and alignments that are tried at each size.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// Tests the smallest blocks with two of the inputs, and the largest blocks with the other two.
-    /// For sizes above [`LONG`], tests one block size with one input; for `f32`, tests both block
+    /// Tests the smallest blocks with two of the inputs, and the largest blocks with the other two;
+    /// `i32` and `f64` have one input each for these blocks. For sizes above [`LONG`], tests one block size with one input; for `f32`, tests both block
     /// sizes, each with one input.
     Ends,
     /// Tests all block sizes with all inputs.
@@ -99,7 +99,11 @@ impl Extent {
                         _ => vec![(*first, d), (*last, b)],
                     };
                 }
-                vec![(*first, a), (*first, d), (*last, b), (*last, c)]
+                match element {
+                    Element::I32 => vec![(*first, a), (*last, c)],
+                    Element::F64 => vec![(*first, d), (*last, b)],
+                    _ => vec![(*first, a), (*first, d), (*last, b), (*last, c)],
+                }
             }
             (Extent::Ends, [only]) if n > LONG => vec![(*only, SLICES[1]), (*only, SLICES[3])],
             _ => {

@@ -177,9 +177,19 @@ mod tests {
 
     #[test]
     fn intervals_contain_the_median_of_known_distributions() {
+        contain_the_median(&[11, 41, 151]);
+    }
+
+    #[test]
+    #[ignore = "a sweep: cargo x ci --sweeps"]
+    fn intervals_of_long_runs_contain_the_median_of_known_distributions() {
+        contain_the_median(&[1501]);
+    }
+
+    fn contain_the_median(counts: &[usize]) {
         // The exponential distribution has the median ln 2, the uniform distribution one half, and
         // the Cauchy distribution, which has no mean, 0.
-        for count in [11, 41, 151, 1501] {
+        for &count in counts {
             let exponential = coverage(count, 2f64.ln(), |rng| -(1.0 - rng.random::<f64>()).ln());
             let uniform = coverage(count, 0.5, |rng| rng.random::<f64>());
             let cauchy = coverage(count, 0.0, |rng| {
