@@ -188,3 +188,17 @@ fn launches_that_do_not_fit_are_refused_with_a_reason() {
     let much = Launch { shared: 1 << 20, ..launch };
     assert!(said(&much).contains("shared memory"), "{}", said(&much));
 }
+
+/// A barrier's number is below 16, and its number of threads is a multiple of the warp size.
+#[test]
+fn barriers_that_do_not_exist_are_refused() {
+    let bar = |id: u32, threads: u32| {
+        let body = format!("mov.u32 %r1, {id};\nmov.u32 %r2, {threads};\nbarrier.sync %r1, %r2;");
+        run(&body, 1, 32, Schedule::Converged)
+    };
+    assert!(bar(15, 32).is_ok());
+    for (id, threads) in [(16, 32), (0, 33), (0, 0)] {
+        let Err(Error::Trap(trap)) = bar(id, threads) else { panic!("{id}, {threads}") };
+        assert_eq!(trap.kind, TrapKind::BadBarrier, "{id}, {threads}");
+    }
+}
