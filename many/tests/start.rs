@@ -37,6 +37,8 @@ fn says(output: &Output) -> String {
     let said = text(&output.stderr);
     let wide = said.lines().find(|line| line.chars().count() > 100 && line.trim().contains(' '));
     assert_eq!(wide, None, "more than 100 columns");
+    // The library's functions are no help to somebody who types a command.
+    assert!(!said.contains("reduce::host"), "{said}");
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

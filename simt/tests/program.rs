@@ -117,3 +117,12 @@ fn errors_have_at_most_100_columns() {
         assert!(error.lines().count() > 1, "{error}");
     }
 }
+
+#[test]
+fn a_negative_number_is_rejected_as_a_number() {
+    for option in ["--grid", "--block", "--cluster", "--shared"] {
+        let (_, error, fine) = simt(&["run", &fixture("says"), option, "-1"]);
+        assert!(!fine && error.contains("'-1'") && error.contains(option), "{error}");
+        assert!(!error.contains("unexpected argument"), "{error}");
+    }
+}

@@ -13,6 +13,7 @@ use compiler::Kind;
 #[command(name = "check", bin_name = "cargo x check", version, term_width = 80)]
 pub struct Options {
     /// The number of the exercise, from 1; by default, the first exercise that you have not passed
+    #[arg(allow_negative_numbers = true)]
     pub number: Option<usize>,
     /// List all exercises and your progress
     #[arg(long)]
@@ -37,7 +38,7 @@ pub struct Options {
     pub predict: Option<String>,
     /// The seed that an earlier check printed, to repeat that check's random numbers and execution
     /// orders
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// nvrtc or clang; by default, NVRTC, or clang if there is no NVRTC
     #[arg(long)]
@@ -46,7 +47,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub progress: Option<PathBuf>,
     /// Test the judge: check that it rejects every EVERY-th mutant of the solutions
-    #[arg(long, value_name = "EVERY", num_args = 0..=1, default_missing_value = "1", value_parser = every)]
+    #[arg(long, value_name = "EVERY", num_args = 0..=1, default_missing_value = "1", value_parser = every, allow_negative_numbers = true)]
     pub mutants: Option<usize>,
 }
 

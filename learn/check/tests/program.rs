@@ -159,6 +159,28 @@ fn a_file_saved_by_rename_is_judged_again() {
     );
 }
 
+#[test]
+fn a_negative_number_is_rejected_as_a_number() {
+    let folder = folder("negative");
+    for words in [&["-1"][..], &["1", "--seed", "-1"], &["--mutants", "-1"]] {
+        let output = check(&folder, words).output().unwrap();
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("'-1'") && !said.contains("unexpected argument"), "{said}");
+    }
+}
+
+#[test]
+fn a_long_progress_is_not_read() {
+    let path = folder("long").join("long.txt");
+    fs::File::create(&path).unwrap().set_len((1 << 20) + 1).unwrap();
+    let mut command = Command::cargo_bin("check").unwrap();
+    let output = command.args(["--list", "--progress"]).arg(&path).output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("larger than 1 MiB"), "{said}");
+}
+
 /// Reading a pipe would block, and reading a device would never end.
 #[cfg(unix)]
 #[test]

@@ -55,9 +55,10 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         return Ok(());
     };
     // An early return is no bug, but how often it is right can be measured in the same way.
-    let bug = BUGS.iter().chain([&EARLY_RETURN]).find(|bug| bug.name == *name).ok_or_else(|| {
-        Error::Usage(format!("`{name}` is not in the zoo: `ladder zoo` lists the names"))
-    })?;
+    let bug =
+        BUGS.iter().chain([&EARLY_RETURN]).find(|bug| bug.name == *name).ok_or_else(|| {
+            Error::Usage(format!("`{name}` is not in the zoo: `ladder zoo` lists the names"))
+        })?;
     let device = Device::open(options.device, &Settings::default())?;
     if bug.is_long() && device.gpu().is_err() {
         let bytes = numbers::group(4 * bug.n);

@@ -41,16 +41,16 @@ struct Run {
     #[arg(long)]
     entry: Option<String>,
     /// Blocks: X, X,Y or X,Y,Z.
-    #[arg(long, default_value = "1", value_parser = dims)]
+    #[arg(long, default_value = "1", value_parser = dims, allow_negative_numbers = true)]
     grid: [u32; 3],
     /// Threads per block: X, X,Y or X,Y,Z.
-    #[arg(long, default_value = "32", value_parser = dims)]
+    #[arg(long, default_value = "32", value_parser = dims, allow_negative_numbers = true)]
     block: [u32; 3],
     /// Blocks per cluster: X, X,Y or X,Y,Z.
-    #[arg(long, default_value = "1", value_parser = dims)]
+    #[arg(long, default_value = "1", value_parser = dims, allow_negative_numbers = true)]
     cluster: [u32; 3],
     /// Bytes of dynamic shared memory per block.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     shared: u32,
     /// The entry's next argument: TYPE:VALUE, buf:TYPE:COUNT:FILL or out:TYPE:COUNT.
     ///
