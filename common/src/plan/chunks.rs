@@ -16,6 +16,7 @@ pub struct Chunks {
 
 const KIB: u64 = 1 << 10;
 
+// ANCHOR: table
 /// The largest input, in bytes, for each number of chunks. The last entry is for all larger inputs.
 ///
 /// An input with one chunk is no larger than the number of bytes that a block of 512 threads has in
@@ -23,6 +24,7 @@ const KIB: u64 = 1 << 10;
 /// keep all multiprocessors of a large chip busy.
 const TABLE: [(u64, u64); 5] =
     [(64 * KIB, 1), (1536 * KIB, 32), (2560 * KIB, 48), (8192 * KIB, 160), (u64::MAX, 256)];
+// ANCHOR_END: table
 
 /// Chunks begin at multiples of this number of vectors, which occupy a cache line of 128 bytes.
 const LINE: u64 = 8;
