@@ -233,6 +233,29 @@ done:
         assert_eq!(posted(&POSTING.replace("[%boxes+12]", "[%boxes]")), None);
     }
 
+    static MAILS: Step = played::step("mailing", |problem| {
+        let mut plan = with_scratch(problem, Scratch::Messages(3));
+        let thirds = Holds::Chunks { each: problem.n.div_ceil(3), count: 3 };
+        plan.launches[0]
+            .stages
+            .insert(0, Stage { sums: Buffer::Scratch(0), holds: thirds, depth: 1 });
+        plan
+    });
+
+    /// A consumer may clear a whole slot, not only its flag. Then no partial sums are left to check.
+    #[test]
+    fn slots_that_are_cleared_entirely_are_not_wrong_partial_sums() {
+        assert_eq!(left(&MAILS, &POSTING.replace("[%boxes+12], 5", "[%boxes+12], 0")), None);
+        // A value in any of the slots is a partial sum, and is checked.
+        let kept =
+            left(&MAILS, &POSTING.replace("[%boxes+12]", "[%boxes+8]")).expect("5 is not 11");
+        assert!(kept.contains("partial sums do not match the plan"), "{kept}");
+        // The total is checked in any case.
+        let none = POSTING.replace("[%boxes+12], 5", "[%boxes+12], 0");
+        let none = none.replace("[%out], %sum", "[%out], 7");
+        assert!(left(&MAILS, &none).expect("7 is not 33").contains("gave 7"), "{none}");
+    }
+
     /// If the flags are clear, old values in the slots do not explain a wrong second run.
     #[test]
     fn values_that_stay_in_slots_are_not_an_error() {
