@@ -180,7 +180,7 @@ fn scaling(times: &Times) {
     say("\nThe length from which two GPUs are faster than one, their speedup for 2^28\n\
          elements (strong scaling), and the speed per GPU with 2^30 elements on each, in\n\
          % of one GPU's speed (weak scaling).\n");
-    say::table(["way", "less from", "strong", "weak"], &rows);
+    say::table(["way", "faster from", "strong", "weak"], &rows);
 }
 
 /// Prints the model's predictions: for held-out lengths, together with the measured times, and for
