@@ -5,7 +5,13 @@
 //
 // Leaves are added in groups, in an order in which neighbours are combined first. The index of a leaf therefore
 // consists of a thread's number in its warp and an element's number in its vector, each with its bits reversed.
-enum : u32 { Group = ELEMENT == 8 ? 8 : 16, Leaves = 32 * Width, Groups = Leaves / Group, Warps = THREADS / 32 };
+// A group has the leaves of `Threads` threads, whose numbers are `Apart` apart.
+enum : u32 {
+    Group = ELEMENT == 8 ? 8 : 16, Leaves = 32 * Width, Groups = Leaves / Group, Warps = THREADS / 32,
+    Threads = Group / Width, Apart = 32 / Threads,
+    // The number of levels of a tree of all groups.
+    Levels = ELEMENT == 1 ? 6 : ELEMENT == 2 ? 5 : 4
+};
 
 __device__ constexpr u32 reversed(u32 value, u32 count)
 {
@@ -21,11 +27,12 @@ struct Matrix { const In* in; u64 n, columns, inner, apart, pitch; u32 vectors, 
 
 // Returns the value of groups `from` to `to` - 1 of the leaves of one warp of the tree. The number of these groups is a
 // power of two. `at` is the column's element in the first of the chunk's `rows` rows.
-__device__ Acc leaves(const Matrix& all, const In* at, u64 rows, u32 warp, u32 from, u32 to)
+__device__ Acc leaves(const Matrix& all, const In* at, u32 rows, u32 warp, u32 from, u32 to)
 {
-    Acc stack[7];
-    for (u32 l = 0; l < 7; l++) stack[l] = Op::none();
-    const u64 step = (u64)all.threads * Width;
+    Acc stack[Levels];
+    for (u32 l = 0; l < Levels; l++) stack[l] = Op::none();
+    const u32 step = all.threads * Width;
+    const u64 jump = ((Apart - 1) * Width + 1) * all.pitch;
     #pragma unroll 1
     for (u32 g = from; g < to; g++) {
         Local sums[Group];
@@ -33,13 +40,18 @@ __device__ Acc leaves(const Matrix& all, const In* at, u64 rows, u32 warp, u32 f
         // The first leaf of a group has the lowest rows.
         const u32 thread = reversed(g * Group / Width, 32);
         #pragma unroll 1
-        for (u64 row = (u64)(warp * 32 + thread) * Width; row < rows; row += step) {
-            const In* place = at + row * all.pitch;
+        for (u32 row = (warp * 32 + thread) * Width; row < rows; row += step) {
+            const u32 left = rows - row;
+            const In* place = at + (u64)row * all.pitch;
             In loaded[Group];
-            for (u32 i = 0; i < Group; i++) {
-                const u32 next = reversed(i / Width, 32) * Width + reversed(i % Width, Width);
-                loaded[i] = blank().at[0];
-                if (row + next < rows) loaded[i] = __ldg(place + next * all.pitch);
+            // Loads the rows in ascending order, so that each address is the previous one plus a distance.
+            for (u32 t = 0; t < Threads; t++) {
+                for (u32 e = 0; e < Width; e++) {
+                    const u32 i = reversed(t, Threads) * Width + reversed(e, Width);
+                    loaded[i] = blank().at[0];
+                    if (t * Apart * Width + e < left) loaded[i] = __ldg(place);
+                    place += e + 1 < Width ? all.pitch : jump;
+                }
             }
             for (u32 i = 0; i < Group; i++) sums[i] = Op::add(sums[i], loaded[i]);
         }
@@ -51,7 +63,7 @@ __device__ Acc leaves(const Matrix& all, const In* at, u64 rows, u32 warp, u32 f
         // value.
         Acc value = values[0];
         bool carry = true;
-        for (u32 l = 0; l < 7; l++) {
+        for (u32 l = 0; l < Levels; l++) {
             const bool full = (g - from) >> l & 1;
             if (carry && full) value = Op::join(stack[l], value);
             if (carry && !full) stack[l] = value;
@@ -59,7 +71,7 @@ __device__ Acc leaves(const Matrix& all, const In* at, u64 rows, u32 warp, u32 f
         }
     }
     Acc value = stack[0];
-    for (u32 l = 1; l < 7; l++) if ((to - from) >> l & 1) value = stack[l];
+    for (u32 l = 1; l < Levels; l++) if ((to - from) >> l & 1) value = stack[l];
     return value;
 }
 
@@ -98,7 +110,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const u64 column = set * 32 + lane;
     const bool wanted = column < columns;
     const u64 begin = (u64)index * vectors * Width, rest = n - begin, most = (u64)vectors * Width;
-    const u64 rows = !wanted ? 0 : chunks > 1 && rest > most ? most : rest;
+    // A chunk has fewer than 2^32 rows.
+    const u32 rows = !wanted ? 0 : chunks > 1 && rest > most ? (u32)most : (u32)rest;
     const In* at = in + (wanted ? column / inner * apart + column % inner : 0) + begin * pitch;
     const u32 each = Groups / split;
     #pragma unroll 1
