@@ -29,9 +29,6 @@ mod device;
 mod functions;
 pub(crate) mod host;
 
-#[doc(hidden)]
-pub use device::kernel;
 pub use device::log_sum_exp_rows_into;
-
 #[doc(hidden)]
-pub use crate::statistics::plan;
+pub use device::{kernel, plan};

@@ -48,7 +48,8 @@ fn moments<T: Element>(row: &[T], less: u64) -> [f64; 2] {
     for round in values.chunks(sums.len()) {
         for (sum, value) in sums.iter_mut().zip(round) {
             let difference = value - first;
-            *sum = join(*sum, Moments { sum: difference, squares: difference * difference });
+            sum.sum += difference;
+            sum.squares = difference.mul_add(difference, sum.squares);
         }
     }
     let mut lanes: Vec<Moments> = sums.chunks_mut(width).map(|sums| halve(sums, join)).collect();
