@@ -219,10 +219,10 @@ fn matrices<T: Drawn>(cases: &mut Cases<'_>, all: &[(u64, u64)]) -> Result<(), B
 fn variances<T: Drawn>(cases: &mut Cases<'_>, all: &[(u64, u64)]) -> Result<(), Box<dyn Error>> {
     for (count, elements) in all {
         let rows = Rows::new(*count, *elements);
-        let moments::Plan { grid, block, lanes, each } = moments::plan(rows, size_of::<T>() as u64);
+        let [grid, threads] = moments::plan(rows, size_of::<T>() as u64);
         let value = count * size_of::<T::Output>() as u64;
         let what = format!(
-            "{}:{};in0,out{value},out{value},u64:{count},u32:{elements},u64:{elements},u64:1,u32:{lanes},u32:{each}",
+            "{}:{};in0,out{value},out{value},u64:{count},u32:{elements},u64:{elements},u64:1,u32:{threads}",
             T::NAME,
             count * elements
         );
@@ -232,7 +232,7 @@ fn variances<T: Drawn>(cases: &mut Cases<'_>, all: &[(u64, u64)]) -> Result<(), 
             bits(means) + "," + &bits(variances)
         });
         let name = format!("moments/{}/{count}x{elements}", T::NAME);
-        let kernel = moments::kernel::<T>(block);
+        let kernel = moments::kernel::<T>();
         cases.case(&name, kernel, (grid.to_string(), 256, 0), what, expected)?;
     }
     Ok(())

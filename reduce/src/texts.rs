@@ -20,7 +20,7 @@ pub(crate) struct Texts {
     /// The templates for a queue of chunks, and for ragged rows.
     pub(crate) queue: [&'static str; 2],
     /// The templates for means and variances of short rows, and of long rows.
-    pub(crate) moments: [&'static str; 2],
+    pub(crate) moments: &'static str,
     /// The template for log-sum-exps of rows.
     pub(crate) log_sum_exp: &'static str,
     /// The templates for dot products of many chunks, and of all other shapes.
@@ -111,7 +111,7 @@ pub(crate) static E4A4: Texts = Texts {
     selections: selections!("e4a4"),
     columns: text!("e4a4" "columns"),
     queue: [text!("e4a4" "queue"), text!("e4a4" "ragged")],
-    moments: [text!("e4a4" "moments_lanes"), text!("e4a4" "moments_block")],
+    moments: text!("e4a4" "moments"),
     log_sum_exp: text!("e4a4" "log_sum_exp"),
     products: products!("e4a4"),
 };
@@ -124,7 +124,7 @@ pub(crate) static E8A8: Texts = Texts {
     selections: selections!("e8a8"),
     columns: text!("e8a8" "columns"),
     queue: [text!("e8a8" "queue"), text!("e8a8" "ragged")],
-    moments: [text!("e8a8" "moments_lanes"), text!("e8a8" "moments_block")],
+    moments: text!("e8a8" "moments"),
     log_sum_exp: text!("e8a8" "log_sum_exp"),
     products: products!("e8a8"),
 };
@@ -137,7 +137,7 @@ pub(crate) static E2A4: Texts = Texts {
     selections: selections!("e2a4"),
     columns: text!("e2a4" "columns"),
     queue: [text!("e2a4" "queue"), text!("e2a4" "ragged")],
-    moments: [text!("e2a4" "moments_lanes"), text!("e2a4" "moments_block")],
+    moments: text!("e2a4" "moments"),
     log_sum_exp: text!("e2a4" "log_sum_exp"),
     products: products!("e2a4"),
 };
@@ -150,7 +150,7 @@ pub(crate) static P2A4: Texts = Texts {
     selections: [NONE; 4],
     columns: NONE,
     queue: [NONE; 2],
-    moments: [NONE; 2],
+    moments: NONE,
     log_sum_exp: NONE,
     products: [NONE; 2],
 };
@@ -163,7 +163,7 @@ pub(crate) static E1A8: Texts = Texts {
     selections: selections!("e1a8"),
     columns: text!("e1a8" "columns"),
     queue: [text!("e1a8" "queue"), text!("e1a8" "ragged")],
-    moments: [NONE; 2],
+    moments: NONE,
     log_sum_exp: NONE,
     products: [NONE; 2],
 };
@@ -176,7 +176,7 @@ pub(crate) static E2A8: Texts = Texts {
     selections: selections!("e2a8"),
     columns: text!("e2a8" "columns"),
     queue: [text!("e2a8" "queue"), text!("e2a8" "ragged")],
-    moments: [NONE; 2],
+    moments: NONE,
     log_sum_exp: NONE,
     products: [NONE; 2],
 };
@@ -189,7 +189,7 @@ pub(crate) static E4A8: Texts = Texts {
     selections: [NONE; 4],
     columns: text!("e4a8" "columns"),
     queue: [text!("e4a8" "queue"), text!("e4a8" "ragged")],
-    moments: [NONE; 2],
+    moments: NONE,
     log_sum_exp: NONE,
     products: products!("e4a8"),
 };

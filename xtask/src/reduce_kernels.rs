@@ -150,9 +150,8 @@ const RAGGED: Family = family("ragged", &["ragged"], 256, 1, 4);
 
 /// The kernels for statistics of rows of floats, each of which is read by a warp or a block: means
 /// and variances, and log-sum-exps.
-const STATISTICS: [Family; 3] = [
-    family("moments_lanes", &["statistics", "moments", "moments_lanes"], 256, 4, 3),
-    family("moments_block", &["statistics", "moments", "moments_block"], 256, 4, 3),
+const STATISTICS: [Family; 2] = [
+    family("moments", &["statistics", "moments"], 256, 4, 4),
     family("log_sum_exp", &["statistics", "log_sum_exp"], 256, 4, 4),
 ];
 

@@ -11,54 +11,30 @@ use crate::{
     element::{Itself, Read},
     engine::Engine,
     free, kept,
-    statistics::{check, grid, threads},
+    statistics::{check, grid},
 };
 
 /// The name of these statistics in error messages.
 pub(super) const NAME: &str = "the variance";
 
-/// The number of blocks for which the largest devices have room several times.
-const MANY: u64 = 2048;
-
-/// A launch with blocks of 256 threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
-pub struct Plan {
-    pub grid: u32,
-    /// Whether a block adds a row. Otherwise, a warp adds one or more.
-    pub block: bool,
-    /// The number of lanes of a warp that add a row.
-    pub lanes: u32,
-    /// The number of vectors of a row that a thread loads at the same time. With 2 or 1, it also
-    /// loads those of another row, or of three.
-    pub each: u32,
-}
-
-/// Returns the launch for rows of elements of `size` bytes.
-#[doc(hidden)]
-pub fn plan(rows: Rows, size: u64) -> Plan {
-    let (count, elements, _) = rows.numbers();
-    let block = threads(elements, size) > 32;
+/// Returns the number of threads that add a row: the least power of two with at most four vectors
+/// for each thread, but at most 256.
+pub(super) fn threads(elements: u64, size: u64) -> u32 {
     let vectors = elements.div_ceil(16 / size);
-    let lanes = if block { 32 } else { vectors.next_power_of_two().clamp(1, 32) as u32 };
-    let groups = if block { 1 } else { 256 / lanes };
-    let each = match vectors.div_ceil(if block { 256 } else { lanes.into() }) {
-        _ if count < MANY * u64::from(groups) => 4,
-        0 | 1 => 1,
-        2 => 2,
-        _ => 4,
-    };
-    Plan { grid: grid(rows, groups * 4 / each), block, lanes, each }
+    vectors.div_ceil(4).min(256).next_power_of_two() as u32
 }
 
-/// Returns the kernel in which a block or a warp adds a row.
+/// Returns the number of blocks of 256 threads, and the number of threads that add a row.
 #[doc(hidden)]
-pub fn kernel<T: Element>(block: bool) -> Kernel {
+pub fn plan(rows: Rows, size: u64) -> [u32; 2] {
+    let threads = threads(rows.numbers().1, size);
+    [grid(rows, 256 / threads), threads]
+}
+
+#[doc(hidden)]
+pub fn kernel<T: Element>() -> Kernel {
     let of = (Operation::Sum.instructions(), <T as Read<Itself>>::TYPES);
-    match block {
-        false => Kernel::single("moments_lanes", of, |texts| texts.moments[0]),
-        true => Kernel::single("moments_block", of, |texts| texts.moments[1]),
-    }
+    Kernel::single("moments", of, |texts| texts.moments)
 }
 
 impl<T: Element> Engine<T> {
@@ -72,10 +48,10 @@ impl<T: Element> Engine<T> {
         [means, variances]: [Option<Address<'_>>; 2],
     ) -> Result<()> {
         let [means, variances] = [means, variances].map(|at| at.map_or(Param::Null, Param::Memory));
-        let Plan { grid, block, lanes, each } = plan(rows, size_of::<T>() as u64);
-        let [lanes, each, less] = [Param::U32(lanes), Param::U32(each), Param::U64(less)];
-        self.statistics(rows, kernel::<T>(block), grid, |[count, elements, pitch]| {
-            [Param::Memory(input), means, variances, count, elements, pitch, less, lanes, each]
+        let [grid, threads] = plan(rows, size_of::<T>() as u64);
+        let [threads, less] = [Param::U32(threads), Param::U64(less)];
+        self.statistics(rows, kernel::<T>(), grid, |[count, elements, pitch]| {
+            [Param::Memory(input), means, variances, count, elements, pitch, less, threads]
         })
     }
 }

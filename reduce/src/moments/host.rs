@@ -1,10 +1,10 @@
 //! Means and variances on the CPU.
 
-use super::device::NAME;
+use super::device::{NAME, threads};
 use crate::{
     Accumulator, Element, Result, Rows,
     fold::halve,
-    statistics::{doubles, of_rows, threads},
+    statistics::{doubles, of_rows},
 };
 
 /// The sums of differences and of their squares.

@@ -25,4 +25,4 @@ pub(crate) mod host;
 pub use device::moments_rows_into;
 pub use device::raw_moments_rows_into;
 #[doc(hidden)]
-pub use device::{Plan, kernel, plan};
+pub use device::{kernel, plan};

@@ -6,7 +6,7 @@ use crate::machine::{Bytes, Machine};
 use half::{bf16, f16};
 use samebits::{
     Accumulator, Operation, Rows, host,
-    moments::{self, kernel, plan},
+    moments::{kernel, plan},
 };
 use simt::{Arg, Schedule};
 
@@ -20,10 +20,7 @@ fn play<T: Drawn + Bytes>(values: &[T], rows: Rows, less: u64, turn: usize) -> [
     let mut machine = Machine::new(schedule, major);
     let (count, elements, pitch) = rows.numbers();
     let size = size_of::<T::Output>();
-    let plan = plan(rows, size_of::<T>() as u64);
-    // With many rows, a thread reads several at the same time.
-    let many = moments::plan(Rows::new(1 << 20, elements), size_of::<T>() as u64);
-    let each = if turn.is_multiple_of(2) { plan.each } else { many.each };
+    let [grid, threads] = plan(rows, size_of::<T>() as u64);
     let input = machine.elements(values, shift);
     let [means, variances] = [0; 2].map(|_| machine.room(count * size as u64, 0xee));
     let args = vec![
@@ -34,10 +31,9 @@ fn play<T: Drawn + Bytes>(values: &[T], rows: Rows, less: u64, turn: usize) -> [
         Arg::U32(elements as u32),
         Arg::U64(pitch),
         Arg::U64(less),
-        Arg::U32(plan.lanes),
-        Arg::U32(each),
+        Arg::U32(threads),
     ];
-    machine.run(kernel::<T>(plan.block), plan.grid.min(3), 256, args);
+    machine.run(kernel::<T>(), grid.min(3), 256, args);
     [means, variances].map(|at| machine.words(at, count as usize, size))
 }
 
