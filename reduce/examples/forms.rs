@@ -185,10 +185,10 @@ fn dots<T: Drawn>(cases: &mut Cases<'_>, lengths: &[u64]) -> Result<(), Box<dyn 
 fn matrices<T: Drawn>(cases: &mut Cases<'_>, all: &[(u64, u64)]) -> Result<(), Box<dyn Error>> {
     for (rows, inner) in all {
         let layout = Columns::new(*rows, *inner);
-        let plan = columns::plan(layout, size_of::<T>() as u64).expect("a plan");
         let value = size_of::<T::Output>() as u64;
+        let plan = columns::plan(layout, [size_of::<T>() as u64, value], 0).expect("a plan");
         let what = format!(
-            "{}:{};in0,out{},u64:{rows},u64:{inner},u64:{inner},u64:{},u64:{inner},u32:{},u32:{},u32:{},u32:{},state,state+{}",
+            "{}:{};in0,out{},u64:{rows},u64:{inner},u64:{inner},u64:{},u64:{inner},u32:{},u32:{},u32:{},u32:{},u32:{},state,state+{}",
             T::NAME,
             rows * inner,
             inner * value,
@@ -197,6 +197,7 @@ fn matrices<T: Drawn>(cases: &mut Cases<'_>, all: &[(u64, u64)]) -> Result<(), B
             plan.shape.chunks(),
             plan.shape.threads(),
             plan.split,
+            u32::from(plan.two),
             plan.counters()
         );
         let expected = compared::<T>(rows * inner).then(|| {

@@ -37,7 +37,8 @@ impl<T: Element> Engine<T> {
             return Ok(());
         }
         let size = size_of::<T>() as u64;
-        let planned = plan(columns, size).ok_or(Error::TooLong {
+        let value = size_of::<<T as Read<W>>::Value>() as u64;
+        let planned = plan(columns, [size, value], input.raw()).ok_or(Error::TooLong {
             n: columns.rows.saturating_mul(columns.results()),
             size,
             most: shape::LONGEST,
@@ -45,7 +46,7 @@ impl<T: Element> Engine<T> {
         let kernel = kernel_of::<T, W>(operation);
         let (function, _) = self.known().get(self.queue(), kernel, THREADS)?;
         let stream = self.queue().stream;
-        let bytes = planned.bytes(size_of::<<T as Read<W>>::Value>() as u64);
+        let bytes = planned.bytes(value);
         self.with_messages(bytes, 0, |state| {
             let values = |state: Address<'_>| state.raw() + planned.counters();
             let params = [
@@ -60,6 +61,7 @@ impl<T: Element> Engine<T> {
                 Param::U32(planned.shape.chunks()),
                 Param::U32(planned.shape.threads()),
                 Param::U32(planned.split),
+                Param::U32(planned.two.into()),
                 state.map_or(Param::Null, Param::Memory),
                 Param::U64(state.map_or(0, values)),
             ];

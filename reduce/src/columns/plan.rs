@@ -21,6 +21,8 @@ pub struct Plan {
     pub grid: u32,
     /// The shape of a slice that is as long as a column.
     pub shape: Shape,
+    /// Whether a lane reduces two neighbouring columns.
+    pub two: bool,
     /// The number of warps that share the work of one warp of the tree.
     pub split: u32,
     /// The number of counters, and the number of values of chunks.
@@ -46,12 +48,17 @@ pub fn kernel_of<T: Read<W>, W>(operation: Operation) -> Kernel {
     Kernel::single("columns", (operation.instructions(), T::TYPES), |texts| texts.columns)
 }
 
-/// Returns the launch over columns of elements of `size` bytes, or `None` if there are too many
-/// elements.
-pub fn plan(columns: Columns, size: u64) -> Option<Plan> {
+/// Returns the launch over columns of elements at an address, or `None` if there are too many
+/// elements. An element has `size` bytes, and a value of the tree `value` bytes.
+pub fn plan(columns: Columns, [size, value]: [u64; 2], address: u64) -> Option<Plan> {
     let shape = shape::pick(columns.rows, size)?;
     let results = columns.batches.checked_mul(columns.inner)?;
-    let (sets, warps) = (results.div_ceil(32), u64::from(THREADS / 32));
+    // The elements of two columns in a row are loaded as one word. With fewer columns, half of the
+    // lanes would have none.
+    let even = [columns.inner, columns.pitch, columns.apart].iter().all(|n| n.is_multiple_of(2));
+    let two = [size, value] == [2, 4] && even && address.is_multiple_of(4) && results >= 64;
+    let each = if two { 64 } else { 32 };
+    let (sets, warps) = (results.div_ceil(each), u64::from(THREADS / 32));
     let (chunks, tree) = (u64::from(shape.chunks()), u64::from(shape.threads() / 32));
     let groups: u64 = match size {
         1 => 32,
@@ -70,7 +77,7 @@ pub fn plan(columns: Columns, size: u64) -> Option<Plan> {
     let grid = sets.div_ceil(each).checked_mul(chunks)?;
     let values = if chunks > 1 { results.checked_mul(shape.values().into())? } else { 0 };
     let grid = u32::try_from(grid).ok().filter(|grid| *grid < 1 << 31)?;
-    Some(Plan { grid, shape, split: split as u32, state: [sets, values] })
+    Some(Plan { grid, shape, two, split: split as u32, state: [sets, values] })
 }
 
 #[cfg(test)]
@@ -80,7 +87,7 @@ mod tests {
     #[test]
     fn narrow_matrices_have_more_warps_for_a_column() {
         let of = |rows, columns, size| {
-            let plan = plan(Columns::new(rows, columns), size).unwrap();
+            let plan = plan(Columns::new(rows, columns), [size, 8], 0).unwrap();
             (plan.grid, plan.split)
         };
         // Shared memory has room for 64 values: two for each of 32 warps of the tree, or eight for
@@ -93,7 +100,7 @@ mod tests {
 
     #[test]
     fn too_many_columns_have_no_launch() {
-        assert_eq!(plan(Columns::new(2, u64::MAX), 1), None);
-        assert!(plan(Columns::new(2, 1 << 34), 1).is_some());
+        assert_eq!(plan(Columns::new(2, u64::MAX), [1, 8], 0), None);
+        assert!(plan(Columns::new(2, 1 << 34), [1, 8], 0).is_some());
     }
 }

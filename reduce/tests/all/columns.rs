@@ -27,9 +27,9 @@ fn play<T: Element + Bytes + Read<W>, W>(
         _ => (Schedule::Adversarial(turn as u64), 9),
     };
     let mut machine = Machine::new(schedule, major);
-    let plan = plan(columns, size_of::<T>() as u64).unwrap();
-    let size = size_of::<<T as Read<W>>::Value>();
     let input = machine.elements(values, turn % 2);
+    let size = size_of::<<T as Read<W>>::Value>();
+    let plan = plan(columns, [size_of::<T>() as u64, size as u64], input).unwrap();
     let results = batches * inner;
     let output = machine.room(results * size as u64, 0xee);
     let bytes = plan.bytes(size as u64);
@@ -46,6 +46,7 @@ fn play<T: Element + Bytes + Read<W>, W>(
         Arg::U32(plan.shape.chunks()),
         Arg::U32(plan.shape.threads()),
         Arg::U32(plan.split),
+        Arg::U32(plan.two.into()),
         Arg::U64(state),
         Arg::U64(state + plan.counters()),
     ];
@@ -118,6 +119,26 @@ fn other_types() {
         holds::<bf16, Itself>(layout, Operation::Mean, turn);
         holds::<f64, Itself>(layout, Operation::Sum, turn);
     }
+}
+
+/// Checks 16-bit elements of which each lane loads two columns at once, and layouts and addresses
+/// that do not allow this.
+#[test]
+fn two_columns_for_each_lane() {
+    let layouts = [(1, 300, 66, 68), (2, 31, 64, 64), (1, 2_049, 66, 66), (1, 9_000, 64, 64)];
+    for (layout, turn) in layouts.into_iter().cycle().zip(0..).take(12) {
+        let operation = [Operation::Sum, Operation::Max, Operation::Norm][turn / 4];
+        holds::<bf16, Itself>(layout, operation, turn);
+        holds::<f16, Itself>(layout, operation, 2 * turn);
+    }
+    holds::<u16, Itself>((1, 300, 66, 66), Operation::Max, 2);
+    holds::<i16, Itself>((1, 300, 66, 66), Operation::Sum, 2);
+    holds::<bf16, Itself>((1, 300, 66, 67), Operation::Sum, 2);
+    let of = |inner, pitch, address| {
+        plan(Columns::new(300, inner).pitch(pitch), [2, 4], address).unwrap().two
+    };
+    let found = [of(66, 66, 4), of(66, 67, 4), of(65, 66, 4), of(66, 66, 2), of(62, 62, 4)];
+    assert_eq!(found, [true, false, false, false, false]);
 }
 
 /// Checks every type and operation for columns without elements, and for the only column of a matrix.
