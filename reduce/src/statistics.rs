@@ -1,4 +1,4 @@
-//! The parts that the statistics of rows of floats share. A warp or a block reads a row.
+//! The parts that the statistics of rows of floats share.
 
 use crate::{
     Accumulator, Element, Error, Kernel, Result, Rows,
@@ -19,34 +19,43 @@ pub(crate) fn check<T: Element>(operation: &'static str) -> Result<()> {
     Err(Error::OnlyFloats { operation, elements: <T as Read<Itself>>::TYPES.name })
 }
 
-/// Returns the number of threads that read a row.
+/// Returns the number of threads that read a row: the least power of two with at most four vectors
+/// for each thread, but at most 256.
 pub(crate) fn threads(elements: u64, size: u64) -> u32 {
-    if elements * size <= 2 << 10 { 32 } else { 256 }
+    let vectors = elements.div_ceil(16 / size);
+    vectors.div_ceil(4).min(256).next_power_of_two() as u32
 }
 
-/// Returns the number of blocks if a block reads `each` rows at the same time. In the largest grid,
-/// each block reads several times as many.
-pub(crate) fn grid(rows: Rows, each: u32) -> u32 {
-    rows.numbers().0.div_ceil(each.into()).min(1 << 30) as u32
+/// Returns the number of blocks of 256 threads, and the number of threads that read a row.
+#[doc(hidden)]
+pub fn plan(rows: Rows, size: u64) -> [u32; 2] {
+    let (count, elements, _) = rows.numbers();
+    let threads = threads(elements, size);
+    [count.div_ceil(u64::from(256 / threads)).min(1 << 30) as u32, threads]
 }
 
 impl<T: Element> Engine<T> {
-    /// Queues statistics of rows with a grid of blocks of 256 threads. The arguments of `params`
-    /// are the number of rows, their length and their pitch. The stream's context must be current,
+    /// Queues statistics of rows. The arguments of `params` are the number of rows, their length,
+    /// their pitch and the number of threads that read a row. The stream's context must be current,
     /// and the caller must have checked the rows.
     pub(crate) fn statistics<'m, const N: usize>(
         &self,
         rows: Rows,
         kernel: Kernel,
-        grid: u32,
-        params: impl FnOnce([Param<'m>; 3]) -> [Param<'m>; N],
+        params: impl FnOnce([Param<'m>; 4]) -> [Param<'m>; N],
     ) -> Result<()> {
         let (count, elements, pitch) = rows.numbers();
         if elements > LONGEST {
             return Err(Error::LongRows { elements, most: LONGEST });
         }
+        let [grid, threads] = plan(rows, size_of::<T>() as u64);
         let (function, _) = self.known().get(self.queue(), kernel, 256)?;
-        let layout = [Param::U64(count), Param::U32(elements as u32), Param::U64(pitch)];
+        let layout = [
+            Param::U64(count),
+            Param::U32(elements as u32),
+            Param::U64(pitch),
+            Param::U32(threads),
+        ];
         cuda::launch_form(function, self.queue().stream, [grid, 256], params(layout))
     }
 }

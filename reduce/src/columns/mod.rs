@@ -20,4 +20,4 @@ pub(crate) mod raw;
 pub use device::reduce_columns_into;
 pub use layout::Columns;
 #[doc(hidden)]
-pub use plan::{Plan, THREADS, kernel_of, plan};
+pub use plan::{Plan, THREADS, allow_two, kernel_of, plan, plan_of};

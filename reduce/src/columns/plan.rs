@@ -48,15 +48,25 @@ pub fn kernel_of<T: Read<W>, W>(operation: Operation) -> Kernel {
     Kernel::single("columns", (operation.instructions(), T::TYPES), |texts| texts.columns)
 }
 
+/// Returns whether a lane can load the elements of two columns as one word. An element has `size`
+/// bytes, and a value of the tree `value` bytes.
+pub fn allow_two(columns: Columns, [size, value]: [u64; 2], address: u64) -> bool {
+    let even = [columns.inner, columns.pitch, columns.apart].iter().all(|n| n.is_multiple_of(2));
+    [size, value] == [2, 4] && even && address.is_multiple_of(4)
+}
+
 /// Returns the launch over columns of elements at an address, or `None` if there are too many
-/// elements. An element has `size` bytes, and a value of the tree `value` bytes.
-pub fn plan(columns: Columns, [size, value]: [u64; 2], address: u64) -> Option<Plan> {
+/// elements. With few columns, each lane reduces one, so that more multiprocessors have work.
+pub fn plan(columns: Columns, sizes: [u64; 2], address: u64) -> Option<Plan> {
+    let two = plan_of(columns, sizes[0], true).is_some_and(|plan| plan.grid >= 256);
+    plan_of(columns, sizes[0], two && allow_two(columns, sizes, address))
+}
+
+/// Returns the launch in which a lane reduces two columns or one.
+#[doc(hidden)]
+pub fn plan_of(columns: Columns, size: u64, two: bool) -> Option<Plan> {
     let shape = shape::pick(columns.rows, size)?;
     let results = columns.batches.checked_mul(columns.inner)?;
-    // The elements of two columns in a row are loaded as one word. With fewer columns, half of the
-    // lanes would have none.
-    let even = [columns.inner, columns.pitch, columns.apart].iter().all(|n| n.is_multiple_of(2));
-    let two = [size, value] == [2, 4] && even && address.is_multiple_of(4) && results >= 64;
     let each = if two { 64 } else { 32 };
     let (sets, warps) = (results.div_ceil(each), u64::from(THREADS / 32));
     let (chunks, tree) = (u64::from(shape.chunks()), u64::from(shape.threads() / 32));

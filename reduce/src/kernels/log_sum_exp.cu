@@ -67,17 +67,19 @@ __device__ Real widen(In element)
     return value;
 }
 
-// Returns the largest value of a warp to each of its lanes.
-__device__ Real warp_most(Real value)
+// Returns the largest value of each group of `lanes` lanes, a power of two, to all of them.
+__device__ Real group_most(Real value, u32 lanes)
 {
-    for (u32 s = 16; s > 0; s /= 2) value = most(value, __shfl_xor_sync(~0u, value, s));
+    #pragma unroll 1
+    for (u32 s = lanes / 2; s > 0; s /= 2) value = most(value, __shfl_xor_sync(~0u, value, s));
     return value;
 }
 
-// Returns the sum of a warp's values to lane 0.
-__device__ double warp_sum(double value)
+// Returns the sum of each group's values to all of its lanes.
+__device__ double group_sum(double value, u32 lanes)
 {
-    for (u32 s = 16; s > 0; s /= 2) value = __dadd_rn(value, __shfl_down_sync(~0u, value, s));
+    #pragma unroll 1
+    for (u32 s = lanes / 2; s > 0; s /= 2) value = __dadd_rn(value, __shfl_xor_sync(~0u, value, s));
     return value;
 }
 
@@ -93,14 +95,14 @@ __device__ void widen(Real (&x)[Width], const Vector& vector, u32 n, u32 first, 
         if (e >= rest) x[e] = lowest();
 }
 
-// Returns the part of the vectors of a warp; the sum is in lane 0. Thread `t` of `step` threads reads ROWS vectors at a
-// time, and the lanes of a warp agree on the largest element so far.
+// Returns the part of the vectors of a group of up to 32 lanes. Thread `t` of `step` threads reads ROWS vectors at a
+// time, and the lanes of a group agree on the largest element so far.
 __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
 {
     Part all = {lowest(), 0};
     bool nan = false;
     const bool aligned = (u64)row % 16 == 0;
-    const u32 count = vectors_of(n);
+    const u32 count = vectors_of(n), lanes = step < 32 ? step : 32;
     #pragma unroll 1
     for (u32 begin = 0; begin < count; begin += ROWS * step) {
         Vector vectors[ROWS];
@@ -117,7 +119,7 @@ __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
                 nan |= x[e] != x[e];
             }
         }
-        top = warp_most(top);
+        top = group_most(top, lanes);
         // The sum is still 0 in the first round.
         if (begin > 0 && top > all.top) all.sum = __dmul_rn(all.sum, exp_of(__dsub_rn(all.top, top)));
         all.top = top;
@@ -135,30 +137,33 @@ __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
         }
     }
     // From here on, a sum that is NaN stands for a row with NaN.
-    return Part{all.top, warp_sum(nan ? bits(~0ull >> 1) : all.sum)};
+    return Part{all.top, group_sum(nan ? bits(~0ull >> 1) : all.sum, lanes)};
 }
 
-// `step` threads read a row: a warp, or the whole block, whose warps' parts are combined by the first warp.
+// A group of `step` threads, a power of two, reads each row. If a group has several warps, its first warp combines their
+// parts.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 m, u32 n, u64 pitch, u32 step)
 {
-    // There are two sets of parts: while the first warp combines one set, the others fill the other.
+    // There are two sets of parts: while some warps combine one set, the others fill the other.
     __shared__ Part warps[2][THREADS / 32];
-    const u32 t = threadIdx.x % step, each = THREADS / step;
+    const u32 t = threadIdx.x & (step - 1), warp = threadIdx.x / 32, groups = THREADS / step;
     u32 set = 0;
     #pragma unroll 1
-    for (u64 row = (u64)blockIdx.x * each + threadIdx.x / step; row < m; row += (u64)gridDim.x * each, set ^= 1) {
-        Part all = part_of(in + row * pitch, n, t, step);
+    for (u64 begin = (u64)blockIdx.x * groups; begin < m; begin += (u64)gridDim.x * groups, set ^= 1) {
+        // All lanes exchange values, so groups without a row read the last one.
+        const u64 row = begin + threadIdx.x / step;
+        Part all = part_of(in + (row < m ? row : m - 1) * pitch, n, t, step);
         if (step > 32) {
-            if (t % 32 == 0) warps[set][t / 32] = all;
+            if (t % 32 == 0) warps[set][warp] = all;
             __syncthreads();
             if (t >= 32) continue;
-            all = t < THREADS / 32 ? warps[set][t] : Part{lowest(), 0};
-            const Real top = warp_most(all.top);
-            all.sum = warp_sum(__dmul_rn(all.sum, exp_of(__dsub_rn(all.top, top))));
+            all = t < step / 32 ? warps[set][warp + t] : Part{lowest(), 0};
+            const Real top = group_most(all.top, 32);
+            all.sum = group_sum(__dmul_rn(all.sum, exp_of(__dsub_rn(all.top, top))), 32);
             all.top = top;
         }
-        if (t > 0) continue;
+        if (t > 0 || row >= m) continue;
         // The difference is NaN if the largest element is infinite.
         const bool finite = __dsub_rn(all.top, all.top) == 0;
         const double result = finite ? __dadd_rn(all.top, log_of(all.sum)) : (double)all.top;

@@ -10,7 +10,7 @@ use crate::{
     element::{Itself, Read},
     engine::Engine,
     free,
-    statistics::{check, grid, threads},
+    statistics::check,
 };
 
 /// The name of this statistic in error messages.
@@ -23,13 +23,6 @@ pub fn kernel<T: Element>() -> Kernel {
     Kernel::single("log_sum_exp", of, |texts| texts.log_sum_exp)
 }
 
-/// Returns the number of blocks of 256 threads, and the number of threads that read a row.
-#[doc(hidden)]
-pub fn plan(rows: Rows, size: u64) -> [u32; 2] {
-    let threads = threads(rows.numbers().1, size);
-    [grid(rows, 256 / threads), threads]
-}
-
 impl<T: Element> Engine<T> {
     /// Queues the log-sum-exps of rows. The caller must have checked the rows.
     pub(crate) fn log_sum_exp(
@@ -40,9 +33,7 @@ impl<T: Element> Engine<T> {
     ) -> Result<()> {
         check::<T>(NAME)?;
         let _bound = self.queue().stream.bind()?;
-        let [grid, threads] = plan(rows, size_of::<T>() as u64);
-        self.statistics(rows, kernel::<T>(), grid, |[count, elements, pitch]| {
-            let threads = Param::U32(threads);
+        self.statistics(rows, kernel::<T>(), |[count, elements, pitch, threads]| {
             [Param::Memory(input), Param::Memory(output), count, elements, pitch, threads]
         })
     }

@@ -40,7 +40,7 @@ fn log_sum_exp<T: Element>(row: &[T]) -> f64 {
     let width = 16 / size_of::<T>();
     let threads = threads(row.len() as u64, size_of::<T>() as u64) as usize;
     let mut parts: Vec<Part> =
-        (0..threads / 32).map(|warp| part(&values, width, [warp, threads], exp)).collect();
+        (0..threads.div_ceil(32)).map(|warp| part(&values, width, [warp, threads], exp)).collect();
     let all = combined(&mut parts);
     if all.top.is_infinite() { all.top } else { all.top + log_of(all.sum) }
 }

@@ -29,6 +29,8 @@ mod device;
 mod functions;
 pub(crate) mod host;
 
-pub use device::log_sum_exp_rows_into;
 #[doc(hidden)]
-pub use device::{kernel, plan};
+pub use crate::statistics::plan;
+#[doc(hidden)]
+pub use device::kernel;
+pub use device::log_sum_exp_rows_into;

@@ -11,25 +11,11 @@ use crate::{
     element::{Itself, Read},
     engine::Engine,
     free, kept,
-    statistics::{check, grid},
+    statistics::check,
 };
 
 /// The name of these statistics in error messages.
 pub(super) const NAME: &str = "the variance";
-
-/// Returns the number of threads that add a row: the least power of two with at most four vectors
-/// for each thread, but at most 256.
-pub(super) fn threads(elements: u64, size: u64) -> u32 {
-    let vectors = elements.div_ceil(16 / size);
-    vectors.div_ceil(4).min(256).next_power_of_two() as u32
-}
-
-/// Returns the number of blocks of 256 threads, and the number of threads that add a row.
-#[doc(hidden)]
-pub fn plan(rows: Rows, size: u64) -> [u32; 2] {
-    let threads = threads(rows.numbers().1, size);
-    [grid(rows, 256 / threads), threads]
-}
 
 #[doc(hidden)]
 pub fn kernel<T: Element>() -> Kernel {
@@ -48,9 +34,8 @@ impl<T: Element> Engine<T> {
         [means, variances]: [Option<Address<'_>>; 2],
     ) -> Result<()> {
         let [means, variances] = [means, variances].map(|at| at.map_or(Param::Null, Param::Memory));
-        let [grid, threads] = plan(rows, size_of::<T>() as u64);
-        let [threads, less] = [Param::U32(threads), Param::U64(less)];
-        self.statistics(rows, kernel::<T>(), grid, |[count, elements, pitch]| {
+        self.statistics(rows, kernel::<T>(), |[count, elements, pitch, threads]| {
+            let less = Param::U64(less);
             [Param::Memory(input), means, variances, count, elements, pitch, less, threads]
         })
     }

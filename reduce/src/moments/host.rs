@@ -1,10 +1,10 @@
 //! Means and variances on the CPU.
 
-use super::device::{NAME, threads};
+use super::device::NAME;
 use crate::{
     Accumulator, Element, Result, Rows,
     fold::halve,
-    statistics::{doubles, of_rows},
+    statistics::{doubles, of_rows, threads},
 };
 
 /// The sums of differences and of their squares.

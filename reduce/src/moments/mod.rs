@@ -22,7 +22,9 @@
 mod device;
 pub(crate) mod host;
 
+#[doc(hidden)]
+pub use crate::statistics::plan;
+#[doc(hidden)]
+pub use device::kernel;
 pub use device::moments_rows_into;
 pub use device::raw_moments_rows_into;
-#[doc(hidden)]
-pub use device::{kernel, plan};
