@@ -4,7 +4,7 @@ beside torch, CuPy and CUB.
     cargo run --release -p samebits --example forms -- FOLDER
     python3 peers/forms.py FOLDER --out results/forms/RUN [--peers libforms.so] [--rounds 20]
     compute-sanitizer --tool racecheck python3 peers/forms.py FOLDER --only-bits --most 2^21
-    ncu --csv --clock-control none --cache-control none --kernel-name 'regex:^(f32|bf16|i8)_' \\
+    ncu --csv --clock-control none --cache-control none --kernel-name 'regex:^(f32|f64|bf16|i8)_' \\
         --metrics $(python3 peers/exact_counters.py --metrics) python3 peers/forms.py FOLDER --once > ncu.csv
     python3 peers/exact_counters.py --table ncu.csv
 
