@@ -207,7 +207,7 @@ fn own<T: Element>() -> impl Iterator<Item = Kernel> {
     let staged =
         staged.flat_map(|operation| Stage::ALL.map(|stage| stages::kernel::<T>(operation, stage)));
     let products = products::<T, Itself>().filter(|_| host::dot::<T>(&[], &[]).is_ok());
-    let moments = [32, 256].map(moments::kernel::<T>).into_iter().filter(|_| T::FLOAT);
+    let moments = [moments::kernel::<T>()].into_iter().filter(|_| T::FLOAT);
     let read = operations::<T>().flat_map(read::<T, Itself>);
     read.chain(arguments).chain(both).chain(staged).chain(products).chain(moments)
 }
@@ -277,7 +277,7 @@ fn product<T: Drawn + Read<W>, W>() -> Case {
 fn variance<T: Drawn>() -> Case {
     const THREADS: u32 = 256;
     let name = "mean and variance".to_owned();
-    case::<T>(name, moments::kernel::<T>(THREADS), THREADS, Form::Moments)
+    case::<T>(name, moments::kernel::<T>(), THREADS, Form::Moments)
 }
 
 fn exact<T: Drawn + ExactElement>() -> Case {
@@ -394,7 +394,7 @@ impl Case {
             Form::Moments => {
                 let row = n / u64::from(CHUNKS);
                 args.extend([second, Arg::U64(CHUNKS.into()), Arg::U32(row as u32)]);
-                args.extend([Arg::U64(row), Arg::U64(0)]);
+                args.extend([Arg::U64(row), Arg::U64(0), Arg::U32(self.threads)]);
             }
         }
         if self.form != Form::Moments {
