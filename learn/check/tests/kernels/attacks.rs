@@ -161,6 +161,14 @@ fn a_sample_of_correct_kernels_passes() {
     sampled(&["right.txt"], 6);
 }
 
+/// The judge's first stage runs one order of execution only, and accepts this kernel.
+#[test]
+fn a_kernel_that_fails_only_in_other_orders_is_rejected() {
+    let attacks = attacks("orders.txt");
+    let last = attacks.iter().find(|attack| attack.what.contains("if it takes the last ticket"));
+    judged(&[last.unwrap()]);
+}
+
 #[test]
 #[ignore = "a sweep: cargo x ci --sweeps"]
 fn every_attack_is_rejected() {
