@@ -39,7 +39,7 @@ pub(crate) fn each<V: Send + Sync>(
     least: usize,
     value: impl Fn(usize) -> V + Sync,
 ) -> Vec<V> {
-    let parts = in_parts(count, least, |part| part.map(&value).collect::<Vec<_>>());
+    let parts = in_parts(count, least, &|part| part.map(&value).collect::<Vec<_>>());
     parts.into_iter().flatten().collect()
 }
 
@@ -61,11 +61,12 @@ pub(crate) fn each_row<T: Sync, V: Send + Sync>(
 }
 
 /// Divides `0..count` into parts, and returns the value of each part, in order. Every part except
-/// the last has at least `least` indices.
+/// the last has at least `least` indices. The function is a trait object, so that this code is
+/// compiled once for each type of value, and not for each operation.
 pub(crate) fn in_parts<V: Send + Sync>(
     count: usize,
     least: usize,
-    value: impl Fn(Range<usize>) -> V + Sync,
+    value: &(dyn Fn(Range<usize>) -> V + Sync),
 ) -> Vec<V> {
     let each = least.max(count.div_ceil(8 * rayon::current_num_threads()));
     let values: Vec<OnceLock<V>> = (0..count.div_ceil(each)).map(|_| OnceLock::new()).collect();
@@ -76,8 +77,8 @@ pub(crate) fn in_parts<V: Send + Sync>(
     values.into_iter().filter_map(OnceLock::into_inner).collect()
 }
 
-/// Runs tasks on all cores. The task is a trait object, so that rayon's code, which takes much
-/// longer to compile than ours, is compiled once, and not for each type and operation.
+/// Runs tasks on all cores. Rayon's code takes much longer to compile than ours, so it is compiled
+/// once, and not for each type.
 fn run(tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     (0..tasks).into_par_iter().with_max_len(1).for_each(task);
 }
@@ -95,7 +96,7 @@ mod tests {
                 each(count, least, |i| 3 * i),
                 (0..count).map(|i| 3 * i).collect::<Vec<_>>()
             );
-            let parts = in_parts(count, least, |part| part);
+            let parts = in_parts(count, least, &|part| part);
             assert!(parts.iter().rev().skip(1).all(|part| part.len() >= least));
             assert!(parts.into_iter().flatten().eq(0..count));
         }

@@ -81,8 +81,7 @@ fn lint(sh: &Shell) -> Result<()> {
 /// are not built again.
 const COMPILING: [&str; 3] = [
     "-p compiler",
-    "--workspace --test attacks --test beginners --test fooled --test mutants --test newcomer \
-     --test program --test solutions --test edits --test foreign",
+    "--workspace --test kernels --test program --test edits --test foreign",
     "--workspace --test all answers_bad_input",
 ];
 

@@ -7,7 +7,7 @@
 //! cargo run -p v3-first-add -- --device simt --kernel target/tmp/edits/03-less-equal.cu
 //! ```
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command, thread};
 
 use assert_cmd::prelude::*;
 use steps::step;
@@ -380,9 +380,16 @@ fn every_edit_gets_a_line_and_a_cure_or_is_rightly_verified() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edits");
     fs::create_dir_all(&folder).unwrap();
     let v3 = EDITS.iter().map(|edit| ("v3-first-add", edit));
-    let all = v3.chain(LEFT.iter().map(|(name, edit)| (*name, edit)));
-    let faults: Vec<String> =
-        all.filter_map(|(name, edit)| tried(step(name).unwrap(), edit, &folder)).collect();
+    let all: Vec<_> = v3.chain(LEFT.iter().map(|(name, edit)| (*name, edit))).collect();
+    let fault = |(name, edit): &(&str, &Edit)| tried(step(name).unwrap(), edit, &folder);
+    // Two threads, because each program that they start uses about one core.
+    let faults: Vec<String> = thread::scope(|scope| {
+        let halves = all.chunks(all.len().div_ceil(2));
+        let halves: Vec<_> = halves
+            .map(|half| scope.spawn(|| half.iter().filter_map(fault).collect::<Vec<_>>()))
+            .collect();
+        halves.into_iter().flat_map(|half| half.join().unwrap()).collect()
+    });
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 

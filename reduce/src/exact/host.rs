@@ -55,7 +55,7 @@ fn merged<A: super::ExactFloat>(
     n: usize,
     add: impl Fn(&mut ExactAccumulator<A>, Range<usize>) + Sync,
 ) -> ExactAccumulator<A> {
-    let sums = in_parts(n, RUN, |run| {
+    let sums = in_parts(n, RUN, &|run| {
         let mut sum = ExactAccumulator::new();
         add(&mut sum, run);
         sum

@@ -79,7 +79,7 @@ fn found<T: Element, R: Operate>(slice: &[T]) -> Found<T::Output> {
         });
         best
     };
-    let found = in_parts(slice.len(), TASK, |part| first(part.start, &slice[part]));
+    let found = in_parts(slice.len(), TASK, &|part| first(part.start, &slice[part]));
     let found = found.into_iter().reduce(|a, b| {
         let value = R::join(a.value, b.value);
         let index = if value.to_bits64() == a.value.to_bits64() { a.index } else { b.index };

@@ -1,9 +1,7 @@
 //! Tests the messages for thirteen typical beginner's mistakes in exercises 1 to 5. Each message
 //! names a line, a size or a count.
 
-mod said;
-
-use said::{compiler, edited, said};
+use crate::said::{compiler, edited, said};
 
 const LOAD: &str = "i < n ? in[i] : 0;\n    __syncthreads();";
 const END: &str = "        }\n        __syncthreads();\n    }\n\n    // Store";

@@ -1,9 +1,7 @@
 //! Tests the messages for a newcomer's mistakes: each budget has its own advice, and the message
 //! names one of the reader's lines.
 
-mod said;
-
-use said::{compiler, edited, reference, said};
+use crate::said::{compiler, edited, reference, said};
 
 /// Checks that the kernel is rejected with a message that contains all of `words` and none of
 /// `never`.

@@ -1,13 +1,12 @@
 //! Tests that three correct solutions of each exercise pass it, and that the given skeleton and the
 //! solution of the previous exercise fail with a message about the missing part.
 
-mod said;
-
 use std::thread;
 
 use check::exercise::Exercise;
 use judge::{TASKS, Task};
-use said::{compiler, reference, said};
+
+use crate::said::{compiler, reference, said};
 
 /// The reference solution passes, and so does one of the two others.
 #[test]

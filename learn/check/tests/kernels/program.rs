@@ -1,7 +1,5 @@
 //! Tests the program through its command line.
 
-mod said;
-
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
@@ -11,7 +9,8 @@ use std::{
 };
 
 use assert_cmd::prelude::*;
-use said::{compiler, reference};
+
+use crate::said::{compiler, reference};
 
 /// Creates an empty folder for one test.
 fn folder(name: &str) -> PathBuf {

@@ -1,10 +1,9 @@
 //! Judges a sample of all mutants; `cargo x check --mutants` judges every one.
 
-mod said;
-
 use check::mutants::{self, tally};
 use compiler::Compiler;
-use said::{compiler, reference};
+
+use crate::said::{compiler, reference};
 
 #[test]
 fn a_broken_solution_is_rejected_or_known_to_be_harmless() {

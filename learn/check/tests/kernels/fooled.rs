@@ -5,9 +5,7 @@
 //! * leetgpu-challenges#134 tests no length below 4.
 //! * tensara#5 has a tolerance.
 
-mod said;
-
-use said::{compiler, edited, reference, said};
+use crate::said::{compiler, edited, reference, said};
 
 /// Returns the kernel of an exercise with a different body.
 fn body(text: &str) -> String {
