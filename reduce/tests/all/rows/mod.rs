@@ -157,18 +157,17 @@ types! {
 /// there are chunks. Few blocks are resident, and they wait for each other.
 fn parts<T: Drawn + Bytes + Copy>() {
     let size = size_of::<T>() as u64;
-    let sizes = [(49_160, 3), (100_008, 2), (196_616, 2), (400_000, 2)];
-    for (at, (bytes, count)) in sizes.into_iter().enumerate() {
-        for turn in 0..3 {
-            // Odd and even lengths take turns.
-            let elements = bytes / size + (at + turn) as u64 % 2;
+    for (bytes, count) in [(49_160, 3), (100_008, 2), (196_616, 2), (400_000, 2)] {
+        for elements in [bytes / size, bytes / size + 1] {
             let slice = shape::pick(elements, size).unwrap();
-            let each = [slice.chunks(), slice.chunks().div_ceil(2), 1][turn];
-            let rows = Rows::new(count, elements);
-            let shift = (turn as u64 + elements) % 2;
-            // With three rows and two blocks, one block adds two rows.
-            let way = Way { shift, resident: [2, 1, 3][turn], ..PLAIN };
-            holds::<T>(rows, Shape::Chunks { slice, each }, way);
+            let each = [slice.chunks(), slice.chunks().div_ceil(2), 1];
+            for (turn, each) in each.into_iter().enumerate() {
+                let rows = Rows::new(count, elements);
+                let shift = (turn as u64 + elements) % 2;
+                // With three rows and two blocks, one block adds two rows.
+                let way = Way { shift, resident: [2, 1, 3][turn], ..PLAIN };
+                holds::<T>(rows, Shape::Chunks { slice, each }, way);
+            }
         }
     }
 }
