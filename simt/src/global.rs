@@ -105,9 +105,7 @@ impl Slot {
             let (here, rest) = bytes.split_at_mut(length);
             match page.words.get() {
                 Some(words) => put_words(&words[at as usize..], here),
-                None => here.chunks_mut(4).for_each(|chunk| {
-                    chunk.copy_from_slice(&page.value.to_le_bytes()[..chunk.len()]);
-                }),
+                None => put(std::iter::repeat(page.value), here),
             }
             (first, bytes) = (first + length as u64 / 4, rest);
         }
@@ -301,10 +299,18 @@ impl Global {
     }
 }
 
-/// Copies words to bytes; the last word may be copied in part.
 fn put_words(words: &[AtomicU32], bytes: &mut [u8]) {
-    for (chunk, word) in bytes.chunks_mut(4).zip(words) {
-        chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes()[..chunk.len()]);
+    put(words.iter().map(|word| word.load(Ordering::Relaxed)), bytes);
+}
+
+/// Copies words to bytes; the last word may be copied in part.
+fn put(mut words: impl Iterator<Item = u32>, bytes: &mut [u8]) {
+    let (whole, part) = bytes.as_chunks_mut::<4>();
+    for (bytes, word) in whole.iter_mut().zip(&mut words) {
+        *bytes = word.to_le_bytes();
+    }
+    if let (false, Some(word)) = (part.is_empty(), words.next()) {
+        part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
     }
 }
 
