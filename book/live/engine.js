@@ -117,4 +117,12 @@ window.live ||= {};
         if (!kernels[key]) await book.script(`live/${key}.js`);
         return kernels[key];
     };
+
+    // The films of the unchanged kernels and GPU, as defined by `live/NAME.film.js`.
+    const films = {};
+    live.filmed = (name, film) => { films[name] = film; };
+    live.film = async name => {
+        if (!films[name]) await book.script(`live/${name}.film.js`);
+        return films[name];
+    };
 })();

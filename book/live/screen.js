@@ -5,6 +5,9 @@
 window.live ||= {};
 (() => {
     const LANE = 3, SLOTS = 5, GAP = 5, FLIGHT = 46, BUS = 12, AXIS = 16;
+    // The end of the scale of the bytes in flight, as a multiple of those that fill the bus. It does not depend on
+    // the films, so that they can be compared. Where the curve is cut off, more bytes make no difference.
+    const SCALE = 2;
 
     class Screen {
         constructor(canvas, film) {
@@ -53,8 +56,9 @@ window.live ||= {};
         }
 
         // Draws the parts that do not move, for the cycles from `from` to `to`.
-        prepare(from, to, colours, most) {
-            Object.assign(this, { from, to, colours, most });
+        prepare(from, to, colours) {
+            const most = SCALE * this.film.fills;
+            Object.assign(this, { from, to, colours });
             const { film, ratio, left, right, still } = this, context = still.getContext("2d");
             context.setTransform(ratio, 0, 0, ratio, 0, 0);
             context.clearRect(0, 0, this.width, this.height);
@@ -74,8 +78,8 @@ window.live ||= {};
             context.fillStyle = colours.ink;
             if (left) {
                 film.rows.forEach(({ slot, scheduler }, row) => slot < 0 && context.fillText(`scheduler ${scheduler}`, 0, this.tops[row] + 9));
-                context.fillText("KiB in flight", 0, this.flightTop + 10);
-                context.fillText(`of ${Math.round(most / 1024)}`, 0, this.flightTop + 24);
+                context.fillText("KiB in flight,", 0, this.flightTop + 10);
+                context.fillText(`scale 0 to ${Math.round(most / 1024)}`, 0, this.flightTop + 24);
                 context.fillText("bus", 0, this.busTop + 10);
             }
             // Bytes in flight, with the number that fills the bus at the latency of an idle memory.
@@ -106,6 +110,14 @@ window.live ||= {};
             Object.assign(context, { strokeStyle: colours.paper, fillStyle: colours.ink, lineWidth: 3, lineJoin: "round" });
             context.strokeText(said, left + 4, needed - 4);
             context.fillText(said, left + 4, needed - 4);
+            const peak = Math.max(...film.flight.subarray(from >> 3, Math.ceil(to / 8)));
+            if (peak > most) {
+                const cut = `up to ${Math.round(peak / 1024)} KiB, cut off`;
+                context.textAlign = "right";
+                context.strokeText(cut, right - 4, this.flightTop + 12);
+                context.fillText(cut, right - 4, this.flightTop + 12);
+                context.textAlign = "left";
+            }
             context.lineWidth = 1;
             context.fillStyle = colours.empty;
             context.fillRect(left, this.busTop, right - left, BUS);
@@ -130,7 +142,7 @@ window.live ||= {};
             context.fillRect(end, 2, 4, this.bottom - 2);
             if (left) ["SM", "loads on their way"].forEach((text, at) => context.fillText(text, right + 4, this.flightTop + 10 + 14 * at));
             // On a phone, there is no room for names at the left.
-            else ["in flight", "bus"].forEach((text, at) => context.fillText(text, right + 6, (at ? this.busTop : this.flightTop + 14) + 10));
+            else for (const [text, y] of [["in flight,", this.flightTop + 12], [`0–${Math.round(most / 1024)} KiB`, this.flightTop + 25], ["bus", this.busTop]]) context.fillText(text, right + 6, y + 10);
             context.textAlign = "right";
             context.fillText("memory", this.width - 1, this.flightTop + (left ? 10 : 8));
             context.textAlign = "left";

@@ -1,5 +1,6 @@
-// The timeline: one multiprocessor, filmed by the model in this page, for one kernel or several, with a
-// common clock. The reader plays and scrubs, points at a warp, and changes the launch and the GPU.
+// The timeline: one multiprocessor, filmed by the model, for one kernel or several, with a common clock. The
+// reader plays and scrubs, points at a warp, and changes the launch and the GPU. The films of the unchanged
+// launch and GPU come with the book; the model is loaded at the first change.
 "use strict";
 
 window.live ||= {};
@@ -73,7 +74,7 @@ window.live ||= {};
             this.panels = html("div", "tl-panels", stage);
             const key = figure.querySelector(".tl-key");
             for (const entry of key.querySelectorAll("[hidden]")) entry.hidden = false;
-            stage.append(key);
+            stage.append(key, figure.querySelector(".tl-read"));
             this.spot = html("p", "tl-spot", stage, HINT);
             this.spot.setAttribute("role", "status");
             this.line = html("code", "tl-line", stage);
@@ -117,6 +118,21 @@ window.live ||= {};
             return name === of ? kernels.find(([count]) => count === this.values.loads)[1] : name;
         }
 
+        // Returns the film of a kernel: that of the book, or, if a slider has been moved, a new one.
+        async film(step, ptx) {
+            const { threads, latency, bandwidth, sms } = this.values;
+            const usual = SLIDERS.every(([key, , , usual]) => key === "loads" || this.values[key] === usual);
+            if (usual && this.data.all.some(({ name }) => name === step)) return { film: await live.film(step), ms: 0 };
+            if (!this.loaded) {
+                this.said.textContent = "Loading the model …";
+                this.said.classList.add("tl-waits");
+            }
+            const answer = await live.model({ step, ptx, threads, latency, bandwidth, sms, cycles: this.data.cycles });
+            this.loaded = true;
+            this.said.classList.remove("tl-waits");
+            return answer;
+        }
+
         // Films all chosen kernels again.
         async changed() {
             const turn = ++this.turn, { data } = this;
@@ -127,8 +143,7 @@ window.live ||= {};
             let modelMs = 0;
             for (const { name, label } of data.all.filter(({ name }) => this.chosen.has(name))) {
                 const shown = this.kernel(name), { ptx, source } = await live.bring(shown, "f32");
-                const { threads, latency, bandwidth, sms } = this.values;
-                const answer = await live.model({ step: shown, ptx, threads, latency, bandwidth, sms, cycles: data.cycles });
+                const answer = await this.film(shown, ptx);
                 if (turn !== this.turn || !answer) return;
                 if (!answer.film) { this.said.textContent = `${shown}: ${answer.stopped}`; return; }
                 modelMs += answer.ms;
@@ -198,9 +213,8 @@ window.live ||= {};
             const page = Math.floor(this.cycle / span);
             [this.from, this.to] = [page * span, (page + 1) * span];
             const colours = this.colours();
-            const most = Math.max(...this.films.map(film => Math.max(film.fills * 1.15, ...film.flight)));
             // In a frame of a playing figure, only one screen is prepared again.
-            this.stale = this.screens.map(screen => () => screen.prepare(this.from, this.to, colours, most));
+            this.stale = this.screens.map(screen => () => screen.prepare(this.from, this.to, colours));
             if (!this.playing) while (this.stale.length) this.stale.shift()();
             this.draw();
             this.closer.disabled = this.zoom === ZOOMS.at(-1);

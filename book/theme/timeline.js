@@ -1,5 +1,5 @@
 // The timeline of a multiprocessor: without this script, a page shows a still picture and a table. At the
-// first click on its button, live/time.js loads the model.
+// first click on its button, live/time.js loads the films.
 "use strict";
 
 for (const figure of document.querySelectorAll("figure.timeline")) {
@@ -8,7 +8,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     const bar = book.html("p", "tl-open");
     const button = book.html("button", "", bar, "Play and change it\u00a0…");
     button.type = "button";
-    button.setAttribute("aria-label", "Play and change it. It brings the model and the interpreter into this page");
+    button.setAttribute("aria-label", "Play and change it. The first change loads the model into this page");
     figure.prepend(bar);
     button.addEventListener("click", () => {
         button.disabled = true;

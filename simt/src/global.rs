@@ -93,6 +93,24 @@ impl Slot {
             .map_or(page.value, |words| words[(i % WORDS) as usize].load(Ordering::Relaxed))
     }
 
+    /// Reads bytes from the start of word `first` on. Bulk copies read megabytes, so the page is
+    /// looked up once for all of its words.
+    fn read_words(&self, mut first: u64, mut bytes: &mut [u8]) {
+        if self.sparse.is_empty() {
+            return put_words(&self.words[first as usize..], bytes);
+        }
+        while !bytes.is_empty() {
+            let (page, at) = (&self.sparse[(first / WORDS) as usize], first % WORDS);
+            let length = bytes.len().min(4 * (WORDS - at) as usize);
+            let (here, rest) = bytes.split_at_mut(length);
+            match page.words.get() {
+                Some(words) => put_words(&words[at as usize..], here),
+                None => put(std::iter::repeat(page.value), here),
+            }
+            (first, bytes) = (first + length as u64 / 4, rest);
+        }
+    }
+
     /// Returns a word of a page, and creates the page if necessary.
     #[cold]
     fn made_word(&self, i: u64) -> &AtomicU32 {
@@ -255,15 +273,12 @@ impl Global {
     pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), String> {
         let slot = self.for_host(address, bytes.len() as u64)?;
         let start = address - slot.base;
-        if start.is_multiple_of(4) && slot.sparse.is_empty() {
-            let first = (start / 4) as usize;
-            for (chunk, word) in bytes.chunks_mut(4).zip(&slot.words[first..]) {
-                chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes()[..chunk.len()]);
+        if start.is_multiple_of(4) {
+            slot.read_words(start / 4, bytes);
+        } else {
+            for (byte, offset) in bytes.iter_mut().zip(start..) {
+                *byte = slot.get(offset, 1) as u8;
             }
-            return Ok(());
-        }
-        for (byte, offset) in bytes.iter_mut().zip(start..) {
-            *byte = slot.get(offset, 1) as u8;
         }
         Ok(())
     }
@@ -281,6 +296,21 @@ impl Global {
             }
         }
         Ok(())
+    }
+}
+
+fn put_words(words: &[AtomicU32], bytes: &mut [u8]) {
+    put(words.iter().map(|word| word.load(Ordering::Relaxed)), bytes);
+}
+
+/// Copies words to bytes; the last word may be copied in part.
+fn put(mut words: impl Iterator<Item = u32>, bytes: &mut [u8]) {
+    let (whole, part) = bytes.as_chunks_mut::<4>();
+    for (bytes, word) in whole.iter_mut().zip(&mut words) {
+        *bytes = word.to_le_bytes();
+    }
+    if let (false, Some(word)) = (part.is_empty(), words.next()) {
+        part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
     }
 }
 

@@ -352,6 +352,12 @@ fn a_sparse_input_of_eight_gigabytes_and_a_window_of_blocks_are_cheap() {
     let pages = 4 * n / Gpu::PAGE;
     let expected = 1024 * (pages - 1) + 1023 * pages + 1_000_000;
     assert_eq!(device.get(out, 4), (expected as u32).to_le_bytes());
+    // The host reads across the end of a page, from the middle of a word, and a page that was
+    // written.
+    assert_eq!(device.get(input + Gpu::PAGE - 8, 10), [0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+    assert_eq!(device.get(input + 3 * Gpu::PAGE - 2, 5), [0, 0, 3, 0, 0]);
+    let end = [pages.to_le_bytes()[..4].to_vec(), 1_000_000u32.to_le_bytes().to_vec()].concat();
+    assert_eq!(device.get(input + 4 * (n - 2), 8), end);
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     device.gpu.free(input).unwrap();
     assert!(device.gpu.read(input, &mut [0; 4]).is_err());

@@ -85,7 +85,7 @@ impl Team<'_> {
         let addrs = self.addresses(w, at.mask, &memory.addr);
         let mut left = at.mask;
         while left != 0 {
-            let group = self.group(w, memory.window, &addrs, left);
+            let mut group = self.group(w, memory.window, &addrs, left);
             left &= !group.mask;
             let place = self.place(&group, Want::new(memory, dsts.len()))?;
             report(at, memory, (AccessKind::Load, dsts.len()), &group, &place, NOTHING, obs);
@@ -98,9 +98,12 @@ impl Team<'_> {
                 Order::Weak => self.moves(),
                 _ => self.looks(group.addrs[group.mask.trailing_zeros() as usize & 31]),
             }
-            if let ([Dst::W(r)], 4) = (dsts, width) {
-                let words = self.load_words(w, &group, &place);
-                self.warps[w].regs.put_words(Dst::W(*r), group.mask, &words);
+            if width == 4 && dsts.iter().all(|dst| matches!(dst, Dst::W(_))) {
+                for dst in dsts {
+                    let words = self.load_words(w, &group, &place);
+                    self.warps[w].regs.put_words(*dst, group.mask, &words);
+                    group.addrs.iter_mut().for_each(|addr| *addr = addr.wrapping_add(4));
+                }
                 continue;
             }
             let signed = memory.ty.is_signed();

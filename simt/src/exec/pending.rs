@@ -25,16 +25,17 @@ impl Team<'_> {
 
     /// Moves the bytes of a copy.
     pub(super) fn arrive(&mut self, copy: &Pending) {
-        let mut data = vec![0; copy.bytes];
+        let to = copy.to..copy.to + copy.bytes;
         match &copy.from {
             // The addresses were checked at issue, and no memory is freed while a kernel runs.
             From::Global(address, read) => {
-                let _ = self.env.global.read(*address, &mut data[..*read]);
+                let (data, zeros) = self.shared[to].split_at_mut(*read);
+                let _ = self.env.global.read(*address, data);
+                zeros.fill(0);
             }
-            From::Shared(at) => data.copy_from_slice(&self.shared[*at..at + copy.bytes]),
-            From::Value(value) => data.copy_from_slice(value),
+            From::Shared(at) => self.shared.copy_within(*at..at + copy.bytes, copy.to),
+            From::Value(value) => self.shared[to].copy_from_slice(value),
         }
-        self.shared[copy.to..copy.to + copy.bytes].copy_from_slice(&data);
     }
 
     /// Issues a thread's `cp.async`, which completes immediately, or when the thread waits.

@@ -51,7 +51,7 @@ pub(crate) fn html(sources: &Sources, names: &[&str]) -> Result<String> {
     let points = names.iter().map(point).collect::<Result<Vec<_>>>()?;
     // The numbers of KiB that an SM needs in flight: for the latency of an idle GPU, and for the
     // wait computed from v7's counters.
-    let latency = super::probe::number(sources, "latency", "1", "ns")?.value;
+    let latency = super::probe::number(sources, None, ["latency", "1", "ns"])?.value;
     let idle = bus * latency / f64::from(sms) / 1024.0;
     let busy = flight::needed(sources, None, "v7-grid-stride")?.value;
     let data = json!({

@@ -168,6 +168,7 @@ pub(crate) fn write(html: &Path) -> Result<()> {
     let mut all = kernels::all()?;
     all.retain(|kernel| ::steps::step(&kernel.name).is_ok());
     all.extend(kernels::page()?);
+    super::timeline::write(&folder, &all)?;
     for kernel in all {
         for element in common::Element::ALL {
             let ptx = lean_ptx(&read(&kernel.folder.join(kernel.ptx(element.name())))?);

@@ -132,7 +132,7 @@ pub(crate) fn quantity(sources: &Sources, text: &str) -> Result<Quantity> {
             Ok(Quantity::counted(lines as f64, format!("lines of steps/{step}/src/kernel.cu")))
         }
         ["gpu", key] => gpu(sources, on, key),
-        ["probe", file, row, column] => probe::number(sources, file, row, column),
+        ["probe", file, row, column] => probe::number(sources, on, [file, row, column]),
         ["rows", ref rest @ ..] => {
             rows::number(sources, rest, on.unwrap_or("h200"), words.keys.get("per").copied())
         }

@@ -46,9 +46,9 @@ fn folders(sources: &Sources) -> Result<Vec<PathBuf>> {
 }
 
 /// Returns the name of the newest folder that has this file and is from the GPU of the ladder's
-/// run, and the file's contents.
-fn newest(sources: &Sources, file: &str) -> Result<(String, Probe)> {
-    let gpu = sources.run(None)?.env.gpu.name.to_ascii_lowercase().replace(' ', "-");
+/// run `on`, and the file's contents.
+fn newest(sources: &Sources, on: Option<&str>, file: &str) -> Result<(String, Probe)> {
+    let gpu = sources.run(on)?.env.gpu.name.to_ascii_lowercase().replace(' ', "-");
     let of = |folder: &PathBuf| folder.to_string_lossy().ends_with(&format!("-{gpu}"));
     let folders = folders(sources)?.into_iter().filter(of);
     let path = folders.rev().map(|folder| folder.join(format!("{file}.csv")));
@@ -105,7 +105,7 @@ pub(super) fn loaded(sources: &Sources) -> Result<Vec<Loaded>> {
 /// Implements `{{probe …}}`: returns a table of some columns in a file, in this order;
 /// `column=head` renames a column.
 pub(crate) fn html(sources: &Sources, file: &str, columns: &[&str]) -> Result<String> {
-    let (name, probe) = newest(sources, file)?;
+    let (name, probe) = newest(sources, None, file)?;
     let mut chosen = Vec::new();
     for column in columns {
         let (column, head) = column.split_once('=').unwrap_or((column, column));
@@ -127,8 +127,12 @@ pub(crate) fn html(sources: &Sources, file: &str, columns: &[&str]) -> Result<St
 }
 
 /// Returns a cell, given its row (numbered from 1) and its column, whose name includes the unit.
-pub(crate) fn number(sources: &Sources, file: &str, row: &str, column: &str) -> Result<Quantity> {
-    let (name, probe) = newest(sources, file)?;
+pub(crate) fn number(
+    sources: &Sources,
+    on: Option<&str>,
+    [file, row, column]: [&str; 3],
+) -> Result<Quantity> {
+    let (name, probe) = newest(sources, on, file)?;
     let at = probe.column(column)?;
     let row: usize = row.parse().context("the row must be a number; the first row is 1")?;
     let cells = row.checked_sub(1).and_then(|row| probe.rows.get(row));

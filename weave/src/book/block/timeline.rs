@@ -2,11 +2,12 @@
 //! figure includes a still picture and a table for each kernel, from the same model that a page
 //! runs.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, fs, path::Path};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use page_time::{CYCLES, Filmed, HEAD, Question};
 use serde_json::{Value, json};
+use xtask::kernels::Kernel;
 
 use super::{frame::short, highlight::escape};
 use crate::book::source::{Sources, file::read};
@@ -31,6 +32,8 @@ const WIDTH: u32 = 640;
 const COLUMN: u32 = 4;
 const ROW: u32 = 6;
 const FLIGHT: u32 = 34;
+/// The end of the scale of the bytes in flight, as a multiple of those that fill the bus.
+const SCALE: f64 = 2.0;
 
 pub(crate) fn html(sources: &Sources, names: &[&str]) -> Result<String> {
     ensure!(!names.is_empty(), "name at least one step");
@@ -53,7 +56,7 @@ pub(crate) fn html(sources: &Sources, names: &[&str]) -> Result<String> {
         "head": HEAD, "states": predict::State::NAMES, "live": is_live,
     });
     Ok(format!(
-        "\n<figure class=\"timeline\">\n<div class=\"tl-still\">{stills}</div>\n<div class=\"tl-key\">{}</div>\n\
+        "\n<figure class=\"timeline\">\n<div class=\"tl-still\">{stills}</div>\n<div class=\"tl-key\">{}</div>\n<p class=\"tl-read\">{READ}</p>\n\
          <details class=\"stepper-words\"><summary>The same in words</summary>\n{words}</details>\n\
          <script type=\"application/json\">{data}</script>\n",
         key()
@@ -75,6 +78,13 @@ const KEY: [(&str, &str); 8] = [
     ),
 ];
 
+/// Says which colours are good.
+const READ: &str = "Strong blue is work: a warp issues an instruction; in all other colours, warps wait. \
+    Waiting for memory, green, is no fault: a waiting warp has bytes in flight, and enough of them keep the bus full. \
+    The goal is a full bus, the strip at the bottom, because the sum then takes only as long as the memory needs. \
+    While the curve above it is below or near the dashed line, the bus has gaps: then more bytes for each load help or, if the picture has little green, fewer instructions and barriers. \
+    The dashed line is at half the height of the curve's scale in every picture, so the pictures can be compared.";
+
 /// The marks that only a figure that plays has; its script shows them.
 const MARKS: [(&str, &str); 3] = [
     ("issue", "in the thin strip of a scheduler: it issues"),
@@ -91,13 +101,30 @@ fn key() -> String {
 
 fn film(sources: &Sources, name: &str) -> Result<Filmed> {
     let kernel = sources.kernel(name)?;
-    let ptx = read(&kernel.folder.join(kernel.ptx("f32")))?;
+    filmed(name, read(&kernel.folder.join(kernel.ptx("f32")))?)
+}
+
+fn filmed(name: &str, ptx: String) -> Result<Filmed> {
     let question = Question { step: name.to_owned(), ptx, ..Question::default() };
     let answer = page_time::run(&question);
     match (answer.film, answer.stopped) {
         (Some(film), _) => Ok(film),
         (None, why) => bail!("{name} has no film: {}", why.unwrap_or_default()),
     }
+}
+
+/// Writes the film of each kernel as a script, so that a page shows its first picture before it
+/// loads the model.
+pub(super) fn write(folder: &Path, kernels: &[Kernel]) -> Result<()> {
+    for name in CHOICE {
+        let kernel = kernels.iter().find(|kernel| kernel.name == name);
+        let kernel = kernel.with_context(|| format!("there is no kernel {name}"))?;
+        let film = filmed(name, read(&kernel.folder.join(kernel.ptx("f32")))?)?;
+        let text = serde_json::to_string(&film)?;
+        let script = format!("live.filmed({name:?}, {text});\n");
+        fs::write(folder.join(format!("{name}.film.js")), script)?;
+    }
+    Ok(())
 }
 
 fn table(name: &str, film: &Filmed) -> String {
@@ -153,10 +180,12 @@ fn picture(name: &str, film: &Filmed) -> String {
         }
     }
     let (kib, used) = in_flight(film, columns as usize);
-    let most = kib.iter().copied().fold(1.0, f64::max);
+    let most = kib.iter().copied().fold(0.0, f64::max);
     let fills = film.rate * film.latency / 1024.0;
-    let scale = most.max(1.15 * fills);
-    let y = |kib: f64| f64::from(flight + FLIGHT) - f64::from(FLIGHT) * kib / scale;
+    // All pictures have the same scale, so that they can be compared. Where the curve is cut off,
+    // more bytes make no difference.
+    let scale = SCALE * fills;
+    let y = |kib: f64| f64::from(flight + FLIGHT) - f64::from(FLIGHT) * (kib / scale).min(1.0);
     let points: Vec<String> = kib
         .iter()
         .enumerate()
