@@ -69,7 +69,7 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
         let checked = job.verify_once(&workload)?;
         if let Some(mut wrong) = checked.wrong {
             wrong.leftover = Some(format!(
-                "blocks and threads ran in the order {schedule}: let no block use a value before a flag or ticket shows that it is complete (repeat this run with `--schedule {schedule} --gpu {}:{sms} --n {n}`)",
+                "blocks and threads ran in the order {schedule}: let no block use a value before a flag or ticket shows that it is complete, and put a `__threadfence()` before that flag or ticket (repeat this run with `--schedule {schedule} --gpu {}:{sms} --n {n}`)",
                 gpu.name
             ));
             return Ok(Some(wrong));

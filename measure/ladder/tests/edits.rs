@@ -414,6 +414,25 @@ const UNSET: &[(&str, Edit)] = &[
 const UNINITIALIZED: &[&str] =
     &["uninitialized variable", " at line ", "initialize the variable where it is declared"];
 
+/// An edit to a step whose blocks add to the same words. Without the fence, another block may see
+/// the ticket before the sums.
+const FENCE: &[(&str, Edit)] = &[(
+    "v13-exact-sum",
+    Edit {
+        name: "30-no-fence-before-the-ticket",
+        edits: &[(
+            "        __threadfence(); // This block's sums are visible before its ticket is taken.\n",
+            "",
+        )],
+        n: "2^16",
+        code: 1,
+        said: &[
+            "ran in the order adversarial:",
+            "put a `__threadfence()` before that flag or ticket",
+        ],
+    },
+)];
+
 /// A special value of `code`: the kernel is verified if CUDA's headers are installed; otherwise it
 /// does not compile.
 const HEADER: i32 = -1;
@@ -431,7 +450,7 @@ fn every_edit_gets_a_line_and_a_cure_or_is_rightly_verified() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edits");
     fs::create_dir_all(&folder).unwrap();
     let v3 = EDITS.iter().map(|edit| ("v3-first-add", edit));
-    let others = LEFT.iter().chain(UNSET).map(|(name, edit)| (*name, edit));
+    let others = LEFT.iter().chain(UNSET).chain(FENCE).map(|(name, edit)| (*name, edit));
     let named = |name: &str| ladder::steps_and_ways().find(|step| step.name == name).unwrap();
     let faults: Vec<String> =
         v3.chain(others).filter_map(|(name, edit)| tried(named(name), edit, &folder)).collect();
