@@ -339,7 +339,7 @@ impl Team<'_> {
         let op = &self.env.info.kernel.insts[pc as usize].op;
         // A fence ends the delay of reductions, so it writes for others too.
         let ends_delay = !self.late.is_empty() && matches!(op, Op::Fence(..));
-        if !ends_delay && !(self.env.stalls && writes_for_others(op)) {
+        if !(ends_delay || self.env.stalls && writes_for_others(op)) {
             return false;
         }
         self.stall.long = ends_delay;
