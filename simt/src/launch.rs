@@ -74,7 +74,8 @@ pub enum Schedule {
     /// The lanes with the lowest program counter run first, if they can run.
     MinPc,
     /// Lanes, warps and blocks run ahead of each other at random, but only up to the next `.sync`.
-    /// The number is the seed.
+    /// Reductions in global memory, which return nothing, may take effect late. The number is
+    /// the seed.
     Adversarial(u64),
 }
 

@@ -10,6 +10,7 @@ mod cures;
 mod differential;
 mod faults;
 mod instructions;
+mod late;
 mod limits;
 mod messages;
 mod mutations;

@@ -98,6 +98,37 @@ fn rounds_for_one_warp_are_for_one_warp() {
     }
 }
 
+/// Each lane of warp 0 stores, then counts itself; only lane 5 skips the fence between the two. The
+/// finding names this lane, not the first lane of its warp.
+#[test]
+fn the_lane_that_lacks_a_fence_is_named() {
+    let published = |space: &str, lane: u32| {
+        format!(
+            "setp.ne.u32 %p1, %r1, 0;\n@!%p1 st.shared.u32 [%r2+1024], 0;\nbar.sync 0;\n\
+             cvt.u64.u32 %rd2, %r2;\ncvta.shared.u64 %rd3, %rd2;\ncvta.global.u64 %rd4, %rd1;\n\
+             setp.gt.u32 %p1, %r1, 31;\n@%p1 bra reader;\n\
+             mad.wide.u32 %rd5, %r1, 4, {space};\nst.u32 [%rd5], %r1;\n\
+             setp.eq.u32 %p2, %r1, {lane};\n@%p2 bra skip;\nmembar.cta;\n\
+             skip: atom.shared.add.u32 %r5, [%r2+1024], 1;\nbra end;\n\
+             reader: setp.ne.u32 %p3, %r1, 32;\n@%p3 bra end;\n\
+             poll: ld.volatile.shared.u32 %r6, [%r2+1024];\nsetp.lt.u32 %p4, %r6, 32;\n\
+             @%p4 bra poll;\nmembar.cta;\nmov.u32 %r7, 0;\n\
+             next: mad.wide.u32 %rd6, %r7, 4, {space};\nld.u32 %r9, [%rd6];\n\
+             add.u32 %r7, %r7, 1;\nsetp.lt.u32 %p5, %r7, 32;\n@%p5 bra next;\nend:"
+        )
+    };
+    for space in ["%rd3", "%rd4"] {
+        for (faults, text) in said(&published(space, 5), 64) {
+            assert_eq!(faults, [Fault::DataRace], "{text}");
+            assert!(text.contains("thread 32") && text.contains("thread 5"), "{text}");
+            assert!(!text.contains("thread 0"), "{text}");
+        }
+        for (_, text) in said(&published(space, 99), 64) {
+            assert_eq!(text, "");
+        }
+    }
+}
+
 /// Tests the finding for an mbarrier that other threads may use before it is initialized.
 #[test]
 fn an_mbarrier_is_used_after_its_initialization() {

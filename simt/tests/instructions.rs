@@ -3,7 +3,9 @@
 //! The head of each file lists the cases: `// case: TYPE VALUE ... -> TYPE VALUE ...`. The values
 //! are consecutive in memory, aligned to their sizes. An H200 gave the same results (`on_gpu.py`).
 
-use crate::common::{Device, files, launch, path};
+use std::collections::BTreeSet;
+
+use crate::common::{Device, files, launch, path, text};
 use simt::{Arg, Module, Schedule};
 
 const ROOM: usize = 4096;
@@ -111,6 +113,97 @@ fn instructions_yield_the_same_in_any_order() {
     for seed in 0..8 {
         all(Schedule::Adversarial(seed));
     }
+}
+
+/// The opcodes of PTX 8.8.
+const OPCODES: &str = "
+    abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev \
+    brkpt brx call clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta discard \
+    div dp2a dp4a elect ex2 exit fence fma fns getctarank griddepcontrol isspacep istypep ld \
+    ldmatrix ldu lg2 lop3 mad mad24 madc mapa match max mbarrier membar min mma mov movmatrix mul \
+    mul24 multimem nanosleep neg not or pmevent popc prefetch prefetchu prmt rcp red redux rem \
+    ret rsqrt sad selp set setmaxnreg setp shf shfl shl shr sin slct sqrt st stackrestore \
+    stacksave stmatrix sub subc suld suq sured sust szext tanh tcgen05 tensormap testp tex tld4 \
+    trap txq vabsdiff vadd vmad vmax vmin vote vset vshl vshr vsub wgmma wmma xor";
+
+/// Opcodes that no result shows: hints, waits that end at once, and the ends of a launch.
+const WITHOUT_RESULTS: &str = "applypriority brkpt createpolicy discard griddepcontrol nanosleep \
+                               prefetch prefetchu setmaxnreg trap";
+
+/// Opcodes whose operation does not depend on the type, or that have only one.
+const UNTYPED: &str = "activemask bar barrier bra call cvta elect fence getctarank isspacep ld \
+                       ldu mapa match mbarrier membar redux shfl st vote";
+
+/// Types that the decoder accepts, although PTX lacks them.
+const LENIENT: &str = "mad.bf16 mad.bf16x2 mad.f16 mad.f16x2 mov.bf16 mov.bf16x2 mov.f16 \
+                       mov.f16x2 selp.bf16 selp.bf16x2 selp.f16 selp.f16x2 shl.s16 shl.s32 \
+                       shl.s64 shl.u16 shl.u32 shl.u64";
+
+/// Returns the opcodes that the decoder knows, each alone and with each type that it knows, such as
+/// `add` and `add.u32`. An instruction without operands has another error if it is known.
+fn known() -> BTreeSet<String> {
+    const TYPES: &str = "b16 b32 b64 u16 u32 u64 s16 s32 s64 f16 bf16 f16x2 bf16x2 f32 f64 pred";
+    const MODIFIERS: [&str; 10] =
+        ["", ".lo", ".hi", ".wide", ".approx", ".clamp", ".l.wrap", ".eq", ".finite", ".sync"];
+    let mut probes = Vec::new();
+    for opcode in OPCODES.split_whitespace() {
+        for ending in ["", ".async.commit_group", ".u32.s32", ".eq.u32.s32", ".lo.u32.s32"] {
+            probes.push((opcode.to_string(), format!("{opcode}{ending}")));
+        }
+        for ty in TYPES.split_whitespace() {
+            for modifier in MODIFIERS {
+                probes.push((format!("{opcode}.{ty}"), format!("{opcode}{modifier}.{ty}")));
+            }
+        }
+    }
+    let head = ".version 8.3\n.target sm_90\n.address_size 64\n.entry test() {\n";
+    let body: String = probes.iter().map(|(_, text)| format!("{text};\n")).collect();
+    let refused: BTreeSet<u32> = Module::missing(&format!("{head}{body}}}\n"))
+        .into_iter()
+        .filter(|e| ["supported subset", "supports only"].iter().any(|s| e.message.contains(s)))
+        .map(|e| e.line)
+        .collect();
+    let lines = probes.into_iter().zip(5..).filter(|(_, line)| !refused.contains(line));
+    lines
+        .flat_map(|((name, _), _)| [name.split('.').next().unwrap().to_string(), name.clone()])
+        .collect()
+}
+
+/// Each opcode that the decoder knows is in `tests/ptx` or in a table of a GPU's results. So is each
+/// type of an arithmetic opcode.
+#[test]
+fn every_instruction_is_in_a_table() {
+    let words = |text: &'static str| text.split_whitespace().collect::<BTreeSet<&str>>();
+    let rows = text("tests/differential.tsv") + &text("tests/approximate.tsv");
+    let rows = rows.lines().filter_map(|row| row.split('\t').nth(2));
+    let files = files(&path("tests/ptx"), "ptx");
+    let files: String = files.iter().map(|f| std::fs::read_to_string(f).unwrap() + ";").collect();
+    let code = rows.map(str::to_string).chain(files.lines().map(str::to_string));
+    let mut tested = BTreeSet::new();
+    for text in code {
+        for inst in text.split(';') {
+            let opcode = inst.split_whitespace().find(|word| !word.starts_with('@'));
+            let mut parts = opcode.unwrap_or_default().split('.');
+            let opcode = parts.next().unwrap_or_default();
+            tested.insert(opcode.to_string());
+            tested.extend(parts.map(|part| format!("{opcode}.{part}")));
+        }
+    }
+    let known = known();
+    let opcodes = known.iter().filter(|name| !name.contains('.')).count();
+    assert!(opcodes > 85, "{opcodes}: {known:?}");
+    let (without, untyped, lenient) = (words(WITHOUT_RESULTS), words(UNTYPED), words(LENIENT));
+    let missing: Vec<&String> = known
+        .iter()
+        .filter(|name| !tested.contains(*name) && !lenient.contains(name.as_str()))
+        .filter(|name| match name.split_once('.') {
+            None => !without.contains(name.as_str()),
+            Some((opcode, _)) => !untyped.contains(opcode) && !without.contains(opcode),
+        })
+        .collect();
+    assert!(missing.is_empty(), "no test runs {missing:?}");
+    let idle: Vec<&&str> = without.iter().filter(|name| !known.contains(**name)).collect();
+    assert!(idle.is_empty(), "the decoder does not know {idle:?}");
 }
 
 /// Tests the comparison itself, which must detect a wrong expected value.

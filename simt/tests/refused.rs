@@ -102,6 +102,27 @@ fn a_function_takes_what_it_says() {
     assert!(said.contains("the call to `f` passes 0 values, but the function takes 1"), "{said}");
 }
 
+/// An argument in a register must have the type of its parameter. The parameters of an entry are
+/// never registers.
+#[test]
+fn a_register_argument_has_its_type() {
+    let given = |argument: &str| {
+        refusal(&format!(
+            ".func (.reg .u32 r) f(.reg .u32 a) {{ mov.u32 r, a; }}\n\
+             .entry test() {{ .reg .b64 %rd<2>;\n.reg .b32 %r<2>;\n\
+             call (%r1), f, ({argument});\nret; }}"
+        ))
+    };
+    assert_eq!(given("%r1") + &given("7"), "");
+    let said = given("%rd1");
+    assert!(
+        said.contains("the call to `f`: an operand needs 32 bits, but register `%rd1` has 64"),
+        "{said}"
+    );
+    let said = text_error(".version 8.4\n.target sm_60\n.entry e(.reg .u32 a) { ret; }\n");
+    assert_eq!(said, "PTX line 3, column 10: expected `.param`, found `.reg`");
+}
+
 /// An argument must have the size of its parameter.
 #[test]
 fn an_argument_has_its_bytes() {

@@ -6,21 +6,22 @@ mod wasm;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use xshell::Shell;
-use xtask::Task;
+use xtask::{Task, said};
 
 fn main() -> ExitCode {
     // The server has started this program to compile a kernel for a page.
     if std::env::args().nth(1).as_deref() == Some(book::serve::WORD) {
         return book::serve::child();
     }
-    match run(&Task::from_command_line()) {
+    let task = match Task::from_command_line() {
+        Ok(task) => task,
+        Err(code) => return code,
+    };
+    match run(&task) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => said::failed(&error),
     }
 }
 
@@ -32,8 +33,21 @@ fn run(task: &Task) -> Result<()> {
         Task::Results { check } => results::run(*check),
         Task::Wasm { check } => wasm::run(&sh, *check),
         Task::Book(options) => book::run(&sh, options),
-        _ => bail!(
+        _ => Err(said::Usage(
             "the weaver has only `book`, `results` and `wasm`: run `cargo x` for everything else"
-        ),
+                .into(),
+        )
+        .into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_task_is_an_error_in_the_command_line() {
+        let error = run(&Task::Nvrtc).unwrap_err();
+        assert!(error.is::<said::Usage>(), "{error}");
     }
 }

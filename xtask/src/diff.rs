@@ -1,9 +1,10 @@
 //! `cargo x diff 3`: shows the changes that a step makes to its kernel.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use similar::{ChangeTag, TextDiff};
 
 use crate::kernels::{self, Kernel};
+use crate::said::Usage;
 
 /// Prints the difference between the kernels of a step and of the previous step. The step is given
 /// by its number, its name, or the beginning of its name.
@@ -14,11 +15,9 @@ pub(crate) fn print(step: &str) -> Result<()> {
         name == step || name.split('-').next().is_some_and(|v| v == step || &v[1..] == step)
     };
     let Some(place) = steps.iter().position(meant).filter(|place| *place > 0) else {
-        bail!(
-            "`{step}` is not a step with a predecessor: use {} to {}",
-            steps[1].name,
-            steps[steps.len() - 1].name
-        );
+        let (first, last) = (&steps[1].name, &steps[steps.len() - 1].name);
+        let text = format!("`{step}` is not a step with a predecessor: use {first} to {last}");
+        return Err(Usage(text).into());
     };
     let (old, new) = (&steps[place - 1], &steps[place]);
     let diff = TextDiff::from_lines(&old.source, &new.source);

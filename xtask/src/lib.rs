@@ -23,6 +23,7 @@ mod ptx;
 mod publish;
 mod reduce_kernels;
 mod root;
+pub mod said;
 mod sass;
 mod spell;
 mod task;

@@ -1,21 +1,13 @@
 //! Runs `cargo x`.
 
-use std::{
-    io::{self, ErrorKind, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
-use xtask::Task;
+use xtask::{Task, said};
 
 fn main() -> ExitCode {
-    let error = match xtask::run(&Task::from_command_line()) {
-        Ok(code) => return code,
-        Err(error) => error,
+    let task = match Task::from_command_line() {
+        Ok(task) => task,
+        Err(code) => return code,
     };
-    // A reader that stops early, such as `head`, does not cause an error.
-    if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) {
-        return ExitCode::SUCCESS;
-    }
-    let _ = writeln!(io::stderr(), "error: {error:#}");
-    ExitCode::FAILURE
+    xtask::run(&task).unwrap_or_else(|error| said::failed(&error))
 }

@@ -1,6 +1,6 @@
 //! The command line of `cargo x`, which the weaver shares.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, process::ExitCode};
 
 use crate::ci::Part;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
@@ -118,9 +118,14 @@ const GROUPS: [(&str, &[&str]); 4] = [
 
 impl Task {
     /// Parses the command line. The help lists the commands in groups.
-    pub fn from_command_line() -> Task {
-        let matches = grouped().get_matches();
-        Task::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    ///
+    /// # Errors
+    /// Prints an error or the help, and returns the exit code.
+    pub fn from_command_line() -> Result<Task, ExitCode> {
+        let matches = grouped().try_get_matches();
+        matches
+            .and_then(|matches| Task::from_arg_matches(&matches))
+            .map_err(|error| crate::said::refused(&error))
     }
 }
 

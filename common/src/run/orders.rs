@@ -20,13 +20,14 @@ const MOST: usize = 65_560;
 const LEAST: usize = 2048;
 
 /// Returns the runs, each with an order of execution, a GPU, and a number of multiprocessors. There
-/// are few runs, because every verification of such a step performs all of them.
+/// are few runs, because every verification of such a step performs all of them. In the random order,
+/// there are as many blocks as chunks, so any of them may end last.
 fn runs() -> impl Iterator<Item = (Schedule, Arch, u32)> {
     let orders = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
     orders
         .into_iter()
         .zip(Arch::ALL.into_iter().cycle())
-        .zip([132, 3, 1])
+        .zip([1, 3, 132])
         .map(|((s, a), n)| (s, a, n))
 }
 
@@ -54,22 +55,26 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
     if values.len() < LEAST || !(promises || communicates) {
         return Ok(None);
     }
-    let values = &values[..values.len().min(MOST / size_of::<T>())];
-    let n = values.len() as u64;
+    let mut values = values[..values.len().min(MOST / size_of::<T>())].to_vec();
+    let (n, mut of) = (values.len() as u64, "");
     let mut first: Option<(String, Vec<u8>)> = None;
-    let runs: Vec<_> = if promises { runs().collect() } else { shuffled().collect() };
-    for (schedule, gpu, sms) in runs {
+    let all: Vec<_> = if promises { runs().collect() } else { shuffled().collect() };
+    if promises {
+        cancel(&mut values);
+        of = ", half of them replaced by negatives of the others,";
+    }
+    for (schedule, gpu, sms) in all {
         let settings = Settings { schedule, gpu, ..Settings::default() };
         let device = Device::open(Choice::Simt, &settings)?;
         let chip = Chip { sms, ..device.facts().chip };
         let problem = Problem { n, block, element: T::ELEMENT, chip };
         // Skip a GPU that does not meet the kernel's requirements.
         let Ok(job) = Job::load(&device, step, ptx, problem) else { continue };
-        let workload = Workload::of_values(&device, values.to_vec())?;
+        let workload = Workload::of_values(&device, values.clone())?;
         let checked = job.verify_once(&workload)?;
         if let Some(mut wrong) = checked.wrong {
             wrong.leftover = Some(format!(
-                "blocks and threads ran in the order {schedule}: let no block use a value before a flag or ticket shows that it is complete (repeat this run with `--schedule {schedule} --gpu {}:{sms} --n {n}`)",
+                "blocks and threads ran in the order {schedule}: let no block use a value before a flag or ticket shows that it is complete, and put a `__threadfence()` before that flag or ticket (repeat this run with `--schedule {schedule} --gpu {}:{sms} --n {n}`)",
                 gpu.name
             ));
             return Ok(Some(wrong));
@@ -87,7 +92,7 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
                 let verdict = checked.verdict;
                 let mut wrong = Mismatch::of(step, &problem, Run::Messages, verdict, None);
                 wrong.leftover = Some(format!(
-                    "it promises the same bits for the same elements, but the sum of the first {n} is {there}, and {here}: make the order of additions depend on the length alone"
+                    "it promises the same bits for the same elements, but the sum of the first {n}{of} is {there}, and {here}: make the order of additions depend on the length alone"
                 ));
                 return Ok(Some(Box::new(wrong)));
             }
@@ -96,6 +101,27 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
         }
     }
     Ok(None)
+}
+
+/// Makes elements cancel: the second half consists of negatives of the first half, except for a few
+/// elements, and the signs of some sections of both halves are changed. The partial sums are then
+/// much larger than the sum, so another order of additions almost always gives other bits.
+fn cancel<T: Scalar>(values: &mut [T]) {
+    let n = values.len();
+    let negated = |mut value: T| {
+        // The sign of a float is the highest bit of its last byte.
+        if let Some(byte) = bytemuck::bytes_of_mut(&mut value).last_mut() {
+            *byte ^= 0x80;
+        }
+        value
+    };
+    let half = n.div_ceil(2);
+    for i in 0..(n / 2).saturating_sub(16) {
+        values[half + i] = negated(values[i]);
+    }
+    for (_, value) in values.iter_mut().enumerate().filter(|(i, _)| i % half * 7 / half % 2 == 1) {
+        *value = negated(*value);
+    }
 }
 
 #[cfg(test)]
@@ -184,11 +210,65 @@ done:
             "{said}"
         );
         assert!(
-            said.contains("on 132 multiprocessors of a") && said.contains("on 1 multiprocessors"),
+            said.contains("on 1 multiprocessors of a") && said.contains("on 3 multiprocessors"),
             "{said}"
         );
         assert_eq!(wrong(&FREE, TURNING), None);
         assert_eq!(wrong(&PROMISES, &TURNING.replace("%grid, 1;", "%grid, 0;")), None);
+    }
+
+    /// Like `TURNING`, but the block that takes the last ticket adds the elements, from the first to
+    /// the last if it is the grid's last block.
+    fn last_ticket() -> String {
+        let ticket = "sub.u32 %grid, %grid, 1;\nld.param.u64 %t, [tickets];\n\
+                      atom.acq_rel.gpu.global.inc.u32 %lane, [%t], %grid;\n\
+                      setp.ne.u32 %p, %lane, %grid;\n@%p ret;\nsetp.eq.u32 %p, %block, %grid;";
+        TURNING
+            .replace(".param .u64 n)", ".param .u64 n, .param .u64 tickets)")
+            .replace(".reg .u64 %in", ".reg .u64 %t, %in")
+            .replace("or.b32 %lane, %lane, %block;", "")
+            .replace("setp.eq.u32 %p, %grid, 1;", ticket)
+    }
+
+    static TICKETS: Step = {
+        let step = played::step("tickets", |problem| {
+            let mut plan = (FREE.plan)(problem);
+            plan.launches[0].grid = plan.launches[0].grid.min(6);
+            plan.launches[0].args.push(Arg::Address(Buffer::Scratch(0)));
+            plan.scratch.push(Scratch::Zeroed(4));
+            plan
+        });
+        Step { fixed_order: true, ..step }
+    };
+
+    /// The bits depend only on whether the grid's last block takes the last ticket, which it always
+    /// does unless blocks run in a random order.
+    #[test]
+    fn any_block_may_take_the_last_ticket() {
+        let wrong = |text: &str| {
+            let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+            let workload = Workload::<f32>::new(&device, Input::Uniform, 5000, 1).unwrap();
+            let (block, samples) = (Block::new(64).unwrap(), Samples { count: 0, warm: false });
+            let outcome = run(&TICKETS, &played::ptx(text), &device, &workload, block, samples);
+            outcome.unwrap().wrong.map(|wrong| wrong.to_string())
+        };
+        let said = wrong(&last_ticket()).expect("the bits depend on the last ticket");
+        assert!(said.contains("it promises the same bits"), "{said}");
+        assert!(said.contains("in the order adversarial:"), "{said}");
+        let same = last_ticket().replace("%p, %block, %grid;", "%p, %grid, %grid;");
+        assert_eq!(wrong(&same), None);
+    }
+
+    /// The elements keep their magnitudes, and the sum is small.
+    #[test]
+    fn elements_cancel() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let values = Workload::<f64>::new(&device, Input::Uniform, 8195, 1).unwrap().values;
+        let mut cancelling = values.clone();
+        cancel(&mut cancelling);
+        let sum = |values: &[f64]| values.iter().sum::<f64>();
+        assert!(sum(&cancelling).abs() < 40.0 && sum(&values) > 4000.0);
+        assert!(cancelling.iter().map(|x| x.abs()).sum::<f64>() > 4000.0);
     }
 
     /// Each of eight blocks adds an eighth of the elements. The last block adds the eight sums

@@ -1,23 +1,22 @@
 //! The program `check`: `cargo run -p check -- 3` is the same as `cargo x check 3`.
 
-use std::{
-    io::{self, ErrorKind, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use check::{Ended, Options};
 use clap::Parser;
+use xtask::said;
 
 fn main() -> ExitCode {
-    let error = match check::run(&Options::parse()) {
-        Ok(Ended::Well) => return ExitCode::SUCCESS,
-        Ok(Ended::Failed) => return ExitCode::FAILURE,
-        Err(error) => error,
+    let options = match Options::try_parse() {
+        Ok(options) => options,
+        Err(error) => return said::refused(&error),
     };
-    // If a reader such as `head` has closed the pipe, the run has not failed.
-    if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) {
-        return ExitCode::SUCCESS;
+    match check::run(&options) {
+        Ok(Ended::Well) => ExitCode::SUCCESS,
+        Ok(Ended::Failed) => ExitCode::FAILURE,
+        Err(error) => match said::failed(&error) {
+            ExitCode::SUCCESS => ExitCode::SUCCESS,
+            _ => ExitCode::from(2),
+        },
     }
-    let _ = writeln!(io::stderr(), "error: {error:#}");
-    ExitCode::from(2)
 }

@@ -10,7 +10,6 @@
 use std::{fs, path::Path, process::Command, thread};
 
 use assert_cmd::prelude::*;
-use steps::step;
 
 /// An edit to a step (v3 by default).
 struct Edit {
@@ -363,6 +362,77 @@ const LEFT: &[(&str, Edit)] = &[
     ),
 ];
 
+/// Edits that leave a register of a step or study uninitialized. Each edited kernel gives the right
+/// sum if such registers happen to be 0.
+const UNSET: &[(&str, Edit)] = &[
+    (
+        "v8-wide-loads",
+        Edit {
+            name: "27-sums-not-zeroed",
+            edits: &[("Vector sums = {};", "Vector sums;")],
+            n: EVEN,
+            code: 1,
+            said: UNINITIALIZED,
+        },
+    ),
+    (
+        "v8-wide-loads",
+        Edit {
+            name: "27-next-not-zeroed",
+            edits: &[("Vector next[Loads] = {};", "Vector next[Loads];")],
+            n: ODD,
+            code: 1,
+            said: UNINITIALIZED,
+        },
+    ),
+    (
+        "one-accumulator",
+        Edit {
+            name: "28-row-sums-not-zeroed",
+            edits: &[("Element sums[Accumulators] = {};", "Element sums[Accumulators];")],
+            n: EVEN,
+            code: 1,
+            said: UNINITIALIZED,
+        },
+    ),
+    (
+        "wide-row",
+        Edit {
+            // The compiler keeps the array in local memory, because of its run-time index.
+            name: "29-matrix-sums-not-zeroed",
+            edits: &[("Element sums[Entries] = {};", "Element sums[Entries];")],
+            n: EVEN,
+            code: 1,
+            said: &[
+                "of its local memory at line |stores an uninitialized variable at line ",
+                "initialize the variable",
+            ],
+        },
+    ),
+];
+
+const UNINITIALIZED: &[&str] =
+    &["uninitialized variable", " at line ", "initialize the variable where it is declared"];
+
+/// An edit to a step whose blocks add to the same words. Without the fence, another block may see
+/// the ticket before the sums.
+const FENCE: &[(&str, Edit)] = &[(
+    "v13-exact-sum",
+    Edit {
+        name: "30-no-fence-before-the-ticket",
+        edits: &[(
+            "        __threadfence(); // This block's sums are visible before its ticket is taken.\n",
+            "",
+        )],
+        n: "2^16",
+        code: 1,
+        said: &[
+            "ran in the order adversarial:",
+            "put a `__threadfence()` before that flag or ticket",
+        ],
+    },
+)];
+
 /// A special value of `code`: the kernel is verified if CUDA's headers are installed; otherwise it
 /// does not compile.
 const HEADER: i32 = -1;
@@ -380,8 +450,10 @@ fn every_edit_gets_a_line_and_a_cure_or_is_rightly_verified() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edits");
     fs::create_dir_all(&folder).unwrap();
     let v3 = EDITS.iter().map(|edit| ("v3-first-add", edit));
-    let all: Vec<_> = v3.chain(LEFT.iter().map(|(name, edit)| (*name, edit))).collect();
-    let fault = |(name, edit): &(&str, &Edit)| tried(step(name).unwrap(), edit, &folder);
+    let others = LEFT.iter().chain(UNSET).chain(FENCE).map(|(name, edit)| (*name, edit));
+    let all: Vec<_> = v3.chain(others).collect();
+    let named = |name: &str| ladder::steps_and_ways().find(|step| step.name == name).unwrap();
+    let fault = |(name, edit): &(&str, &Edit)| tried(named(name), edit, &folder);
     // Two threads, because each program that they start uses about one core.
     let faults: Vec<String> = thread::scope(|scope| {
         let halves = all.chunks(all.len().div_ceil(2));

@@ -357,18 +357,20 @@ impl Decoder<'_, '_> {
                 .collect::<Decoded<Box<[_]>>>()?;
             return Ok(Op::Unpack { dsts, src: self.src(src, ty)?, bits: one.bits() });
         }
-        let dst = self.dst(dst, ty.bits())?;
+        self.copy_of(src, self.dst(dst, ty.bits())?, ty)
+    }
+
+    /// Copies an operand to a register.
+    pub(super) fn copy_of(&self, src: &Operand<'_>, dst: Dst, ty: Ty) -> Decoded<Op> {
         if ty == Ty::Pred {
-            return Ok(Op::Pred { op: Bool::Or, dst, a: self.predicate(src)?, b: Src::Imm(0) });
+            return Ok(copy(self.predicate(src)?, dst, ty));
         }
         if let Operand::Name(name) = src
             && let Some(Symbol::Special(special)) = self.names.find(name)
         {
             return Ok(Op::Special { dst, special });
         }
-        let src = [self.src(src, ty)?, Src::Imm(0), Src::Imm(0), Src::Imm(0)];
-        let alu = Alu { f: F::Mov, ty, round: Rounding::Near, ftz: false, sat: false };
-        Ok(Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src })
+        Ok(copy(self.src(src, ty)?, dst, ty))
     }
 
     /// Decodes a predicate operand; a constant is true unless it is 0.
@@ -478,8 +480,12 @@ fn wider(ty: Ty) -> Ty {
     }
 }
 
-/// Returns a 64-bit move.
-pub(super) fn copy64(dst: Dst, src: [Src; 4]) -> Op {
-    let alu = Alu { f: F::Mov, ty: Ty::B64, round: Rounding::Near, ftz: false, sat: false };
+/// Returns a move of a register or constant.
+pub(super) fn copy(src: Src, dst: Dst, ty: Ty) -> Op {
+    if ty == Ty::Pred {
+        return Op::Pred { op: Bool::Or, dst, a: src, b: Src::Imm(0) };
+    }
+    let src = [src, Src::Imm(0), Src::Imm(0), Src::Imm(0)];
+    let alu = Alu { f: F::Mov, ty, round: Rounding::Near, ftz: false, sat: false };
     Op::Alu { alu, fast: fast(&alu, dst, &src), dst, src }
 }

@@ -1,9 +1,10 @@
 //! Decodes direct calls. A function is inlined at each call. A call to a function that the driver
 //! provides (`printf`, `assert`) becomes one instruction.
 
-use super::names::Symbol;
-use super::{Decoded, Decoder};
-use crate::inst::{Host, HostCall, Inst, NOWHERE, Op, Slot, Src, Window};
+use super::arith::copy;
+use super::names::{Symbol, register_type};
+use super::{Decoded, Decoder, as_src};
+use crate::inst::{Dst, Host, HostCall, Inst, NOWHERE, Op, Slot, Src, Ty, Window};
 use crate::parse::ast::{self, Operand, Param};
 
 /// A function that is being inlined.
@@ -44,13 +45,18 @@ impl<'a> Decoder<'_, 'a> {
                  and function pointers are not supported"
             ));
         };
-        let results = self.slots(results, &func.returns, shown)?;
-        let args = self.slots(args, &func.params, shown)?;
+        let into = self.slots(results, &func.returns, shown)?;
+        let from = self.slots(args, &func.params, shown)?;
         let guard = self.guard(inst)?;
         let Some(body) = &func.body else {
-            let host = match (name, args.len()) {
-                ("vprintf", 2) => Host::Print,
-                ("__assertfail", 5) => Host::Assert,
+            let slots = |all: Vec<Option<Slot>>| all.into_iter().collect::<Option<Vec<_>>>();
+            let (host, args, results) = match (name, slots(from), slots(into)) {
+                ("vprintf", Some(args), Some(results)) if args.len() == 2 => {
+                    (Host::Print, args, results)
+                }
+                ("__assertfail", Some(args), Some(results)) if args.len() == 5 => {
+                    (Host::Assert, args, results)
+                }
                 _ => return Err(no_such_host(shown, &place)),
             };
             let op = Op::Host(Box::new(HostCall { host, args, result: results.first().copied() }));
@@ -71,18 +77,35 @@ impl<'a> Decoder<'_, 'a> {
                 "the call to `{shown}`{place} cannot be run: calls are nested deeper than {DEEPEST}"
             ));
         }
-        let end = self.names.new_label();
+        let (end, after) = (self.names.new_label(), self.names.new_label());
         // The call itself is an instruction; lanes whose guard is false jump over the inlined body.
         let op = match guard {
             None => Op::Nop,
-            Some(_) => Op::Branch(end),
+            Some(_) => Op::Branch(after),
         };
         self.emit(inst, Inst { op, guard: guard.map(|(p, not)| (p, !not)), join: NOWHERE });
+        // The function has its own registers, so each register is copied.
+        let wrong = |message: String| format!("the call to `{shown}`{place}: an operand {message}");
+        let (mut symbols, mut copies) = (Vec::new(), Vec::new());
+        for (param, (slot, given)) in func.params.iter().zip(from.iter().zip(args)) {
+            let (symbol, register) = self.parameter(param, *slot)?;
+            if let Some((dst, ty)) = register {
+                let op = self.copy_of(given, dst, ty).map_err(wrong)?;
+                self.emit(inst, Inst { op, guard: None, join: NOWHERE });
+            }
+            symbols.push((param.name, symbol));
+        }
+        for (param, (slot, given)) in func.returns.iter().zip(into.iter().zip(results)) {
+            let (symbol, register) = self.parameter(param, *slot)?;
+            if let Some((own, ty)) = register {
+                let dst = self.dst(given, ty.bits()).map_err(wrong)?;
+                copies.push(copy(as_src(own), dst, ty));
+            }
+            symbols.push((param.name, symbol));
+        }
         self.names.enter_function();
-        for (param, slot) in func.returns.iter().zip(&results).chain(func.params.iter().zip(&args))
-        {
-            let address = Symbol::Address(Src::Imm(slot.offset.into()), Window::Local);
-            self.names.bind(param.name, address);
+        for (name, symbol) in symbols {
+            self.names.bind(name, symbol);
         }
         self.calls.push(Call { name: func.name, end });
         self.body(body);
@@ -90,11 +113,36 @@ impl<'a> Decoder<'_, 'a> {
         self.names.leave_function();
         self.names.put_label(end, self.code.insts.len() as u32);
         (self.source_line, self.included) = (line, included);
+        for op in copies {
+            self.emit(inst, Inst { op, guard: None, join: NOWHERE });
+        }
+        self.names.put_label(after, self.code.insts.len() as u32);
         Ok(())
     }
 
-    /// Returns the addresses of arguments or results, one for each parameter.
-    fn slots(&self, given: &[Operand<'_>], takes: &[Param<'_>], name: &str) -> Decoded<Vec<Slot>> {
+    /// Returns the meaning of a parameter's name in the function. If the parameter is a register,
+    /// reserves it, and also returns the register and its type.
+    fn parameter(
+        &mut self,
+        param: &Param<'_>,
+        slot: Option<Slot>,
+    ) -> Decoded<(Symbol, Option<(Dst, Ty)>)> {
+        if let Some(slot) = slot {
+            return Ok((Symbol::Address(Src::Imm(slot.offset.into()), Window::Local), None));
+        }
+        let ty = register_type(param.register.unwrap_or_default())?;
+        let dst = self.names.new_registers(ty.bits(), 1)?;
+        Ok((Symbol::Reg { bits: ty.bits(), dst }, Some((dst, ty))))
+    }
+
+    /// Returns the addresses of arguments or results, one for each parameter; `None` if the
+    /// parameter is a register.
+    fn slots(
+        &self,
+        given: &[Operand<'_>],
+        takes: &[Param<'_>],
+        name: &str,
+    ) -> Decoded<Vec<Option<Slot>>> {
         if given.len() != takes.len() {
             return Err(format!(
                 "the call to `{name}` passes {} values, but the function takes {}",
@@ -103,6 +151,7 @@ impl<'a> Decoder<'_, 'a> {
             ));
         }
         let slot = |(given, takes): (&Operand<'_>, &Param<'_>)| match given {
+            _ if takes.register.is_some() => Ok(None),
             Operand::Name(name) => match self.names.find(name) {
                 Some(Symbol::Address(Src::Imm(offset), Window::Local)) => {
                     let bytes = self.names.local_bytes(offset);
@@ -112,7 +161,7 @@ impl<'a> Decoder<'_, 'a> {
                             takes.bytes
                         ));
                     }
-                    Ok(Slot { offset: offset as u32, bytes: takes.bytes })
+                    Ok(Some(Slot { offset: offset as u32, bytes: takes.bytes }))
                 }
                 _ => Err(format!(
                     "`{name}` cannot be passed: only `.param` variables of the body can be passed"

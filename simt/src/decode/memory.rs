@@ -255,8 +255,7 @@ impl Decoder<'_, '_> {
         let [dst, src] = operands else { return Err("takes two operands".into()) };
         // Global and constant addresses are already generic.
         if matches!(window, Window::Global | Window::Const) {
-            let src = [self.src(src, Ty::U64)?, Src::Imm(0), Src::Imm(0), Src::Imm(0)];
-            return Ok(super::arith::copy64(self.dst(dst, 64)?, src));
+            return Ok(super::arith::copy(self.src(src, Ty::U64)?, self.dst(dst, 64)?, Ty::U64));
         }
         Ok(Op::Cvta {
             window,

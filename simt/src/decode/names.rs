@@ -223,27 +223,10 @@ impl<'a> Names<'a> {
         ty: &'a str,
         names: &[(&'a str, Option<u32>)],
     ) -> Decoded<()> {
-        let bits = match ty.strip_prefix('.').and_then(Ty::parse) {
-            Some(ty) => ty.bits(),
-            None => return Err(format!("registers of type `{ty}` are not supported")),
-        };
+        let bits = register_type(ty)?.bits();
         for (name, count) in names {
             let many = count.unwrap_or(1);
-            let plane = match bits {
-                1 => 2,
-                64 => 1,
-                _ => 0,
-            };
-            let first = self.planes[plane];
-            if many > MOST || first + many > MOST {
-                return Err(format!("the entry has more than {MOST} registers of {bits} bits"));
-            }
-            self.planes[plane] += many;
-            let dst = match plane {
-                2 => Dst::P(first as u16),
-                1 => Dst::D(first as u16),
-                _ => Dst::W(first as u16),
-            };
+            let dst = self.new_registers(bits, many)?;
             match count {
                 Some(_) => {
                     self.here().families.insert(name, (bits, dst, many));
@@ -254,6 +237,25 @@ impl<'a> Names<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Reserves consecutive registers, and returns the first one.
+    pub(super) fn new_registers(&mut self, bits: u32, many: u32) -> Decoded<Dst> {
+        let plane = match bits {
+            1 => 2,
+            64 => 1,
+            _ => 0,
+        };
+        let first = self.planes[plane];
+        if many > MOST || first + many > MOST {
+            return Err(format!("the entry has more than {MOST} registers of {bits} bits"));
+        }
+        self.planes[plane] += many;
+        Ok(match plane {
+            2 => Dst::P(first as u16),
+            1 => Dst::D(first as u16),
+            _ => Dst::W(first as u16),
+        })
     }
 
     /// Returns the size in bytes of the local variable at an offset; 0 if there is none.
@@ -405,6 +407,13 @@ impl<'a> Names<'a> {
     }
 }
 
+/// Decodes the type of a register, such as `.u32`.
+pub(super) fn register_type(ty: &str) -> Decoded<Ty> {
+    ty.strip_prefix('.')
+        .and_then(Ty::parse)
+        .ok_or_else(|| format!("registers of type `{ty}` are not supported"))
+}
+
 /// Rejects initial values of shared and local variables.
 fn no_values(var: &Var<'_>) -> Decoded<()> {
     match var.init.is_empty() {
@@ -450,7 +459,11 @@ fn used_names<'a>(bodies: &[&[Stmt<'a>]]) -> FxHashSet<&'a str> {
     let mut used = FxHashSet::default();
     for stmt in bodies.iter().copied().flatten() {
         if let Stmt::Inst(inst) = stmt {
-            for operand in &inst.operands {
+            let inner = inst.operands.iter().flat_map(|operand| match operand {
+                Operand::List(parts) => parts.as_slice(),
+                one => std::slice::from_ref(one),
+            });
+            for operand in inner {
                 match operand {
                     Operand::Name(name)
                     | Operand::Sum(name, _)

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::env::Fault;
+use super::late::releases;
 use super::locate::{Group, Place, Want};
 use super::team::Team;
 use super::warp::{FULL, each};
@@ -88,6 +89,9 @@ impl Team<'_> {
             let mut group = self.group(w, memory.window, &addrs, left);
             left &= !group.mask;
             let place = self.place(&group, Want::new(memory, dsts.len()))?;
+            if !self.late.is_empty() {
+                self.catch_up(&group, width * dsts.len() as u32, None);
+            }
             report(at, memory, (AccessKind::Load, dsts.len()), &group, &place, NOTHING, obs);
             if self.flow.is_some()
                 && let Some(missing) = obs.missing()
@@ -234,6 +238,12 @@ impl Team<'_> {
                     group.mask.trailing_zeros() as usize,
                     "",
                 ));
+            }
+            if !self.late.is_empty() {
+                match releases(memory.order, memory.scope) {
+                    true => self.catch_up_all(),
+                    false => self.catch_up(&group, width * srcs.len() as u32, None),
+                }
             }
             self.moves();
             let stored = self.stored(w, srcs);

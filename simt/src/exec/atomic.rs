@@ -2,6 +2,7 @@
 
 use super::access::{NOTHING, Wrote, report};
 use super::env::Fault;
+use super::late::{Late, releases};
 use super::locate::Want;
 use super::team::Team;
 use super::warp::each;
@@ -38,6 +39,12 @@ impl Team<'_> {
                 || (memory.window == Window::Generic
                     && group.space == Space::Global
                     && memory.ty == Ty::F32);
+            let late = self.is_late(atom, group.space);
+            if releases(memory.order, memory.scope) {
+                self.catch_up_all();
+            } else if !self.late.is_empty() {
+                self.catch_up(&group, width, late.then_some((atom.op, memory.ty)));
+            }
             let (mut wrote, mut olds, mut changed) = (0, [0; 32], false);
             each(group.mask, |lane| {
                 let addr = group.addrs[lane];
@@ -47,7 +54,13 @@ impl Team<'_> {
                 // A compare-and-swap that fails only reads.
                 let fails = atom.op == AtomOp::Cas && old != trim(b, 8 * width);
                 wrote |= u32::from(!fails) << lane;
-                self.put(w, &place, lane, addr, width, new);
+                match late {
+                    true => {
+                        let (op, ty, address) = (atom.op, memory.ty, addr);
+                        self.put_off(Late { address, op, ty, ftz, value: b });
+                    }
+                    false => self.put(w, &place, lane, addr, width, new),
+                }
                 self.warps[w].regs.put(atom.dst, lane, old);
                 olds[lane] = old;
                 changed |= old != new;
@@ -64,7 +77,7 @@ impl Team<'_> {
 }
 
 /// Returns the value that an atomic writes.
-fn update(op: AtomOp, ty: Ty, ftz: bool, old: u64, b: u64, c: u64) -> u64 {
+pub(super) fn update(op: AtomOp, ty: Ty, ftz: bool, old: u64, b: u64, c: u64) -> u64 {
     let bits = ty.bits();
     let alu = |f: F| eval(&Alu { f, ty, round: Rounding::Near, ftz, sat: false }, [old, b, 0, 0]);
     match op {

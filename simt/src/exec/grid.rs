@@ -20,6 +20,9 @@ const WINDOW: u64 = 256;
 /// Number of instructions that a cluster runs before the next one runs.
 const QUANTUM: u64 = 1 << 20;
 
+/// Number of instructions for which a team with late reductions is delayed at most.
+const LONG: u64 = 1 << 18;
+
 type Ran<T> = Result<T, Box<Trap>>;
 
 /// Runs all blocks.
@@ -150,7 +153,10 @@ fn in_turns<O: Observer>(
         if running[at].stall.until > executed {
             // If all teams are delayed, the one that was chosen runs.
             let mut others = (at..running.len()).chain(0..at);
-            at = others.find(|i| running[*i].stall.until <= executed).unwrap_or(at);
+            let long = running[at].stall.long;
+            let runs =
+                |i: &usize| running[*i].stall.until <= executed && !(long && running[*i].waits());
+            at = others.find(runs).unwrap_or(at);
         }
         let quantum = if seed.is_some() { 1 + rng.next() % quantum } else { quantum };
         let before = running[at].executed;
@@ -169,8 +175,8 @@ fn in_turns<O: Observer>(
             // instructions.
             let roll = rng.next();
             stall.released = true;
-            stall.until =
-                if roll & 1 == 0 { executed + (1 << (roll >> 1 & 15).min(12)) } else { 0 };
+            let delay = if stall.long { LONG } else { 1 << (roll >> 1 & 15).min(12) };
+            stall.until = if roll & 1 == 0 { executed + delay } else { 0 };
         }
         match turn {
             Turn::Done => {

@@ -1,6 +1,7 @@
 //! Executes one instruction of one warp.
 
 use super::env::{Fault, tag};
+use super::late::releases;
 use super::team::Team;
 use super::warp::{FULL, Flow, Regs, each};
 use crate::TrapKind;
@@ -154,14 +155,22 @@ impl Team<'_> {
                 each(active, |lane| self.warps[w].regs.put(*dst, lane, held.into()));
             }
             Op::Carry(carry) => self.carry(w, active, carry),
-            Op::Fence(order, scope) => obs.fence(&at, *order, *scope),
+            Op::Fence(order, scope) => {
+                if releases(*order, *scope) {
+                    self.catch_up_all();
+                }
+                obs.fence(&at, *order, *scope);
+            }
             Op::ClusterArrive => self.cluster_arrive(w, &at, obs)?,
             Op::ClusterWait => {
                 obs.cluster_wait(&at);
                 return Ok(self.cluster_wait(w, active));
             }
             Op::Mbar(mbar) => return self.mbar(w, &at, mbar, obs),
-            Op::Async(copy) => self.copy(w, &at, copy, obs)?,
+            Op::Async(copy) => {
+                self.catch_up_all();
+                self.copy(w, &at, copy, obs)?;
+            }
             Op::CopyGroup(group) => self.copy_group(w, &at, *group, obs)?,
             Op::CopyArrive { mbar, counts } => self.copy_arrive(w, &at, mbar, *counts, obs)?,
             Op::ProxyFence => obs.proxy_fence(&at),

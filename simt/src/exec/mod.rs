@@ -11,6 +11,7 @@ mod env;
 mod grid;
 mod host;
 mod issue;
+mod late;
 mod locate;
 mod mbarrier;
 mod mbarriers;

@@ -75,6 +75,7 @@ impl Team<'_> {
                 return Ok(Turn::More);
             }
         }
+        self.catch_up_all();
         Ok(Turn::Done)
     }
 
@@ -335,9 +336,13 @@ impl Team<'_> {
     /// Returns whether the team must first give other blocks a chance to run, because the
     /// instruction writes memory that they may access.
     fn is_stalled(&mut self, pc: u32) -> bool {
-        if !self.env.stalls || !writes_for_others(&self.env.info.kernel.insts[pc as usize].op) {
+        let op = &self.env.info.kernel.insts[pc as usize].op;
+        // A fence ends the delay of reductions, so it writes for others too.
+        let ends_delay = !self.late.is_empty() && matches!(op, Op::Fence(..));
+        if !(ends_delay || self.env.stalls && writes_for_others(op)) {
             return false;
         }
+        self.stall.long = ends_delay;
         self.stall.at_write = !std::mem::take(&mut self.stall.released);
         self.stall.at_write
     }
@@ -348,6 +353,9 @@ impl Team<'_> {
         // At random times, and while the block only polls, a copy completes early.
         if self.has_copies() && (self.rng.next() & 63 == 0 || self.waits()) {
             self.one_arrives(obs)?;
+        }
+        if !self.late.is_empty() && (self.rng.next() & 63 == 0 || self.waits()) {
+            self.one_happens();
         }
         let count = self.warps.len();
         let start = self.rng.below(count);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::copies::Copies;
 use super::env::{Env, Fault};
+use super::late::Late;
 use super::mbarriers::Mbarriers;
 use super::rng::Rng;
 use super::warp::Warp;
@@ -65,6 +66,8 @@ pub(super) struct Team<'e> {
     /// The instructions to sample, if this run serves only to find the team's loop.
     pub(super) sample: Option<Sample>,
     pub(super) copies: Copies,
+    /// Reductions that have not happened yet.
+    pub(super) late: Vec<Late>,
     /// The instruction counts at which the team last made progress, and at which it last polled.
     /// Rereading a polled address does not count as progress.
     pub(super) moved: u64,
@@ -82,6 +85,9 @@ pub(super) struct Team<'e> {
 pub(super) struct Stall {
     /// Whether the next instruction is such a write.
     pub(super) at_write: bool,
+    /// Whether this write is a fence that performs late reductions. The team is then delayed until
+    /// the other blocks have ended or wait, if possible.
+    pub(super) long: bool,
     /// Whether the team may execute its next such write.
     pub(super) released: bool,
     /// The number of instructions of the launch after which the team runs again.
@@ -110,6 +116,7 @@ impl<'e> Team<'e> {
             vain_waits: 0,
             sample: None,
             copies: Copies::default(),
+            late: Vec::new(),
             moved: 0,
             looked: 0,
             polled: [0; POLLED],
@@ -190,6 +197,7 @@ impl<'e> Team<'e> {
         self.stall = Stall::default();
         self.sample = None;
         self.copies.clear();
+        self.late.clear();
         (self.moved, self.looked) = (0, 0);
         self.polled = [0; POLLED];
         let seed = if let Schedule::Adversarial(seed) = self.env.schedule { seed } else { 0 };

@@ -72,10 +72,12 @@ pub(crate) struct Func<'a> {
     pub(crate) body: Option<Vec<Stmt<'a>>>,
 }
 
-/// A parameter of a kernel or function.
+/// A parameter of a kernel or function, or a result of a function.
 #[derive(Debug, Clone)]
 pub(crate) struct Param<'a> {
     pub(crate) name: &'a str,
+    /// The type, if the parameter is a register; the align and size of memory are then 0.
+    pub(crate) register: Option<&'a str>,
     pub(crate) align: u32,
     pub(crate) bytes: u32,
 }

@@ -232,11 +232,11 @@ impl<'a> Parser<'a, '_> {
             Kind::Mark('(') => {
                 let mut parts = Vec::new();
                 while !self.eat(')') {
-                    let token = self.next();
-                    match token.kind {
-                        Kind::Word => parts.push(Operand::Name(token.text)),
-                        _ => return self.fail(token, "the name of an argument"),
+                    let token = self.peek();
+                    if matches!(token.kind, Kind::Mark(_)) && !self.is('-') {
+                        return self.fail(token, "an argument");
                     }
+                    parts.push(self.single()?);
                     if !self.is(')') {
                         self.expect(',')?;
                     }

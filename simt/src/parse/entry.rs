@@ -8,7 +8,7 @@ impl<'a> Parser<'a, '_> {
     pub(super) fn entry(&mut self) -> Parsed<Entry<'a>> {
         let offset = self.peek().offset;
         let name = self.word("the name of the entry")?;
-        let params = self.params()?;
+        let params = self.params(false)?;
         let mut entry = Entry {
             name,
             offset,
@@ -40,12 +40,12 @@ impl<'a> Parser<'a, '_> {
         Ok(entry)
     }
 
-    /// Parses `.func (.param .b32 out) name (.param .b64 in) { … }`, or `;` in place of the body.
+    /// Parses `.func (.param .b32 out) name (.reg .b64 in) { … }`, or `;` in place of the body.
     pub(super) fn func(&mut self, module: &mut Text<'a>) -> Parsed<()> {
-        let returns = self.params()?;
+        let returns = self.params(true)?;
         let offset = self.peek().offset;
         let name = self.word("the name of the function")?;
-        let params = self.params()?;
+        let params = self.params(true)?;
         let mut body = None;
         loop {
             let token = self.next();
@@ -74,12 +74,16 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// Parses an optional list of parameters in parentheses.
-    fn params(&mut self) -> Parsed<Vec<Param<'a>>> {
+    /// Parses an optional list of parameters in parentheses. Only those of functions may be
+    /// registers.
+    fn params(&mut self, registers: bool) -> Parsed<Vec<Param<'a>>> {
         let mut params = Vec::new();
         if self.eat('(') && !self.eat(')') {
             loop {
-                params.push(self.param()?);
+                params.push(match registers && self.eat_word(".reg") {
+                    true => self.register()?,
+                    false => self.param()?,
+                });
                 if self.eat(')') {
                     break;
                 }
@@ -99,6 +103,13 @@ impl<'a> Parser<'a, '_> {
             *dim = self.small()?;
         }
         Ok(dims)
+    }
+
+    /// Parses what follows `.reg` in `.reg .u32 name`.
+    fn register(&mut self) -> Parsed<Param<'a>> {
+        let register = Some(self.word("a type")?);
+        let name = self.word("the name of the parameter")?;
+        Ok(Param { name, register, align: 0, bytes: 0 })
     }
 
     /// Parses `.param .u64 .ptr .global .align 4 name` or `.param .align 8 .b8 name[16]`.
@@ -137,7 +148,7 @@ impl<'a> Parser<'a, '_> {
                             _ => return self.fail(token, "a parameter of at most 32764 bytes"),
                         };
                     }
-                    return Ok(Param { name, align, bytes });
+                    return Ok(Param { name, register: None, align, bytes });
                 }
             }
         }

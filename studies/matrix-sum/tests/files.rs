@@ -23,13 +23,15 @@ fn run(args: &[&str], path: &Path) -> Output {
     Command::new(PROGRAM).args(args).arg(path).output().unwrap()
 }
 
-/// Returns the error of a command that fails, which is one line.
+/// Returns the error of a command that fails. Standard error is a pipe, so lines have at most 100
+/// columns.
 fn refused(args: &[&str], path: &Path) -> String {
     let output = run(args, path);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(output.stdout.is_empty(), "{said}");
     assert_eq!(said.matches("error:").count(), 1, "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
     unwrapped(&said).replace(&path.display().to_string(), "FILE")
 }
 
@@ -40,6 +42,25 @@ fn sums(args: &[&str], path: &Path) -> Vec<f64> {
     let text = String::from_utf8(output.stdout).unwrap();
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("sum "));
     lines.map(|line| line.split_whitespace().nth(1).unwrap().parse().unwrap()).collect()
+}
+
+/// The messages contain the arguments, so long arguments make long messages.
+#[test]
+fn long_arguments_are_wrapped() {
+    let path = folder("arguments").join("a file of many words ".repeat(10));
+    let long = "a value of many words ".repeat(12);
+    refused(&["sum"], &path);
+    for words in [
+        &["generate", "--matrices", &long][..],
+        &["generate", "--order", &long],
+        &["sum", "--way", &long],
+        &["sum", "--device", &long],
+        &["measure", "--volume", &long, "--out"],
+        &["measure", "--nosuch"],
+        &[&long],
+    ] {
+        refused(words, &path);
+    }
 }
 
 #[test]

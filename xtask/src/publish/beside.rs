@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use xshell::{Shell, cmd};
 
 use super::capi;
@@ -32,7 +32,8 @@ const CURAND: &str = "nvidia-curand==10.4.0.35";
 pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<()> {
     let names = BUILDS.map(|(name, _)| name);
     if let Some(name) = only.filter(|name| !names.contains(name)) {
-        bail!("there is no build `{name}`: choose one of {}", names.join(", "));
+        let text = format!("there is no build `{name}`: choose one of {}", names.join(", "));
+        return Err(crate::said::Usage(text).into());
     }
     for (name, what) in BUILDS.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name))
     {

@@ -218,3 +218,23 @@ fn an_invalid_byte_loses_one_line_of_the_progress() {
     assert!(said.contains(" 3  no bank conflicts             passed, 2 hints"), "{said}");
     assert_eq!(said.matches("passed").count(), 1, "{said}");
 }
+
+/// The messages contain the arguments, so long arguments make long messages.
+#[test]
+fn usage_errors_exit_with_2_and_have_at_most_100_columns() {
+    let folder = folder("usage");
+    let long = "a file of many words ".repeat(12);
+    for words in [
+        &["99"][..],
+        &["--seed", &long],
+        &["--nosuch"],
+        &[&long],
+        &["3", "--kernel", &long],
+        &["3", "--compiler", &long],
+    ] {
+        let output = check(&folder, words).output().unwrap();
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.lines().all(|line| line.chars().count() <= 100), "{words:?}:\n{said}");
+    }
+}

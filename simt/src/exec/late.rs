@@ -1,0 +1,95 @@
+//! Reductions that take effect late. A relaxed `red` in global memory returns nothing, so its block
+//! cannot tell when it happens, and other blocks may see it after later atomics of its block. Under
+//! an adversarial schedule, a reduction happens when a thread of its block executes a fence or a
+//! release, or accesses the same memory, when the block ends, or at random.
+
+use super::locate::Group;
+use super::team::Team;
+use super::warp::each;
+use crate::inst::{Atom, AtomOp, Ty};
+use crate::model::{AccessKind, Order, Scope};
+use crate::observer::Space;
+
+/// A reduction by one lane that has not happened yet.
+#[derive(Debug, Clone)]
+pub(super) struct Late {
+    pub(super) address: u64,
+    pub(super) op: AtomOp,
+    pub(super) ty: Ty,
+    pub(super) ftz: bool,
+    pub(super) value: u64,
+}
+
+/// Limit on the reductions of a team that are late.
+const MOST: usize = 64;
+
+/// Returns whether an access or fence makes earlier accesses of its block visible to other blocks.
+pub(super) fn releases(order: Order, scope: Scope) -> bool {
+    scope >= Scope::Gpu && matches!(order, Order::Release | Order::AcqRel | Order::SeqCst)
+}
+
+impl Team<'_> {
+    /// Returns whether an atomic takes effect late.
+    pub(super) fn is_late(&self, atom: &Atom, space: Space) -> bool {
+        self.delays()
+            && space == Space::Global
+            && atom.kind == AccessKind::Reduction
+            && atom.memory.order == Order::Relaxed
+    }
+
+    /// Delays a reduction. If there are too many, the first one happens.
+    pub(super) fn put_off(&mut self, late: Late) {
+        if self.late.len() == MOST {
+            let first = self.late.remove(0);
+            self.happens(&first);
+        }
+        self.late.push(late);
+    }
+
+    /// Performs the late reductions that must precede an access to the same memory. Reductions of
+    /// the same kind may happen in any order.
+    #[cold]
+    pub(super) fn catch_up(&mut self, group: &Group, bytes: u32, kind: Option<(AtomOp, Ty)>) {
+        if group.space != Space::Global {
+            return;
+        }
+        let overlaps = |late: &mut Late| {
+            let (from, to) = (late.address, late.address + u64::from(late.ty.bytes()));
+            let mut any = false;
+            each(group.mask, |lane| {
+                let address = group.addrs[lane];
+                any |= address < to && from < address + u64::from(bytes);
+            });
+            any && kind != Some((late.op, late.ty))
+        };
+        let due: Vec<Late> = self.late.extract_if(.., |late| overlaps(late)).collect();
+        due.iter().for_each(|late| self.happens(late));
+    }
+
+    /// Performs all late reductions.
+    pub(super) fn catch_up_all(&mut self) {
+        for late in std::mem::take(&mut self.late) {
+            self.happens(&late);
+        }
+    }
+
+    /// Performs a random late reduction.
+    pub(super) fn one_happens(&mut self) {
+        let which = self.rng.below(self.late.len());
+        let late = self.late.swap_remove(which);
+        self.happens(&late);
+    }
+
+    fn happens(&mut self, late: &Late) {
+        let width = late.ty.bytes();
+        // The address was checked before, and no memory is freed while a kernel runs.
+        if let Some((_, slot)) = self.env.global.find(late.address, width.into()) {
+            let old = slot.get(late.address - slot.base, width);
+            let new = super::atomic::update(late.op, late.ty, late.ftz, old, late.value, 0);
+            slot.put(late.address - slot.base, width, new);
+            if old != new {
+                self.moves();
+            }
+        }
+    }
+}
