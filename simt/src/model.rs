@@ -81,6 +81,11 @@ pub enum Scope {
     Sys,
 }
 
+/// Returns whether an access or fence makes earlier accesses of its block visible to other blocks.
+pub(crate) fn releases(order: Order, scope: Scope) -> bool {
+    scope >= Scope::Gpu && matches!(order, Order::Release | Order::AcqRel | Order::SeqCst)
+}
+
 /// An allocation of global memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer {

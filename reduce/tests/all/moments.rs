@@ -37,8 +37,18 @@ fn play<T: Drawn + Bytes>(values: &[T], rows: Rows, less: u64, turn: usize) -> [
     [means, variances].map(|at| machine.words(at, count as usize, size))
 }
 
-const ROWS: [(u64, u64); 10] =
-    [(3, 1), (9, 2), (5, 31), (33, 33), (4, 128), (3, 511), (5, 700), (2, 1025), (2, 5001), (1, 20_003)];
+const ROWS: [(u64, u64); 10] = [
+    (3, 1),
+    (9, 2),
+    (5, 31),
+    (33, 33),
+    (4, 128),
+    (3, 511),
+    (5, 700),
+    (2, 1025),
+    (2, 5001),
+    (1, 20_003),
+];
 
 fn holds<T: Drawn + Bytes>(turn: usize) {
     for ((count, elements), i) in ROWS.into_iter().zip(turn..) {

@@ -1,7 +1,7 @@
 //! Decodes direct calls. A function is inlined at each call. A call to a function that the driver
 //! provides (`printf`, `assert`) becomes one instruction.
 
-use super::arith::copy;
+use super::moves::copy;
 use super::names::{Symbol, register_type};
 use super::{Decoded, Decoder, as_src};
 use crate::inst::{Dst, Host, HostCall, Inst, NOWHERE, Op, Slot, Src, Ty, Window};

@@ -1,8 +1,9 @@
 //! Decodes comparisons that return values, and conversions.
 
 use super::Decoder;
-use super::arith::{UNKNOWN, comparison, fast, logic};
+use super::arith::{UNKNOWN, comparison, logic};
 use super::mods::{Decoded, Mods};
+use super::moves::fast;
 use crate::inst::{Alu, F, Fast, Op, Rounding, Src, Ty};
 use crate::parse::ast::Operand;
 

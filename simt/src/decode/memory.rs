@@ -255,7 +255,7 @@ impl Decoder<'_, '_> {
         let [dst, src] = operands else { return Err("takes two operands".into()) };
         // Global and constant addresses are already generic.
         if matches!(window, Window::Global | Window::Const) {
-            return Ok(super::arith::copy(self.src(src, Ty::U64)?, self.dst(dst, 64)?, Ty::U64));
+            return Ok(super::moves::copy(self.src(src, Ty::U64)?, self.dst(dst, 64)?, Ty::U64));
         }
         Ok(Op::Cvta {
             window,

@@ -9,6 +9,7 @@ mod constants;
 mod convert;
 mod memory;
 mod mods;
+mod moves;
 mod names;
 mod provenance;
 mod special;

@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use super::env::Fault;
-use super::late::releases;
 use super::locate::{Group, Place, Want};
 use super::team::Team;
 use super::warp::{FULL, each};
@@ -11,7 +10,7 @@ use crate::TrapKind;
 use crate::alu::fast::Doubles;
 use crate::alu::{sext, trim};
 use crate::inst::{Dst, Memory, Src, Window};
-use crate::model::Order;
+use crate::model::{Order, releases};
 use crate::observer::{Access, AccessKind, At, Observer, Same, Space, Stored};
 
 impl Team<'_> {

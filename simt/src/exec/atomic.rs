@@ -2,13 +2,13 @@
 
 use super::access::{NOTHING, Wrote, report};
 use super::env::Fault;
-use super::late::{Late, releases};
 use super::locate::Want;
-use super::team::Team;
+use super::team::{Late, Team};
 use super::warp::each;
 use crate::TrapKind;
 use crate::alu::{eval, trim};
 use crate::inst::{Alu, Atom, AtomOp, F, Half, Rounding, Ty, Window};
+use crate::model::releases;
 use crate::observer::{At, Observer, Space, Stored};
 
 impl Team<'_> {

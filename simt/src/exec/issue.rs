@@ -1,7 +1,6 @@
 //! Executes one instruction of one warp.
 
 use super::env::{Fault, tag};
-use super::late::releases;
 use super::team::Team;
 use super::warp::{FULL, Flow, Regs, each};
 use crate::TrapKind;
@@ -9,6 +8,7 @@ use crate::alu::fast::{self, Doubles, Words};
 use crate::alu::{compare, divides_by_zero, eval};
 use crate::inst::{Alu, Cmp, Dst, F, Fast, Op, Src, Ty, Window};
 use crate::kernel::Kernel;
+use crate::model::releases;
 use crate::observer::{Collective, Observer};
 
 impl Team<'_> {

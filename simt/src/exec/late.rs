@@ -4,29 +4,14 @@
 //! release, or accesses the same memory, when the block ends, or at random.
 
 use super::locate::Group;
-use super::team::Team;
+use super::team::{Late, Team};
 use super::warp::each;
 use crate::inst::{Atom, AtomOp, Ty};
-use crate::model::{AccessKind, Order, Scope};
+use crate::model::{AccessKind, Order};
 use crate::observer::Space;
-
-/// A reduction by one lane that has not happened yet.
-#[derive(Debug, Clone)]
-pub(super) struct Late {
-    pub(super) address: u64,
-    pub(super) op: AtomOp,
-    pub(super) ty: Ty,
-    pub(super) ftz: bool,
-    pub(super) value: u64,
-}
 
 /// Limit on the reductions of a team that are late.
 const MOST: usize = 64;
-
-/// Returns whether an access or fence makes earlier accesses of its block visible to other blocks.
-pub(super) fn releases(order: Order, scope: Scope) -> bool {
-    scope >= Scope::Gpu && matches!(order, Order::Release | Order::AcqRel | Order::SeqCst)
-}
 
 impl Team<'_> {
     /// Returns whether an atomic takes effect late.

@@ -4,14 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::copies::Copies;
 use super::env::{Env, Fault};
-use super::late::Late;
 use super::mbarriers::Mbarriers;
 use super::rng::Rng;
 use super::warp::Warp;
 use crate::flow::Flow;
+use crate::inst::{AtomOp, Ty};
 use crate::observer::{At, Block, Observer, thread_of};
 use crate::tails::Tails;
 use crate::{Schedule, Trap};
+
+/// A reduction by one lane that has not happened yet.
+#[derive(Debug, Clone)]
+pub(super) struct Late {
+    pub(super) address: u64,
+    pub(super) op: AtomOp,
+    pub(super) ty: Ty,
+    pub(super) ftz: bool,
+    pub(super) value: u64,
+}
 
 /// The state of a block barrier.
 #[derive(Debug, Default, Clone)]
