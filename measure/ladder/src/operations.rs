@@ -465,8 +465,7 @@ mod tests {
         assert_eq!(of(&cases, "exact sum", "f32").counted().unwrap().shared, 8.0);
         for case in &cases {
             let ptx = case.counted().unwrap().instructions;
-            let over = case.name == "mean and variance" && case.element == "bf16";
-            assert_eq!(ptx > BUDGET, over, "{} of {}: {ptx}", case.name, case.element);
+            assert!(ptx < BUDGET, "{} of {}: {ptx}", case.name, case.element);
             let Some(machine) = case.machine().and_then(|machine| machine.instructions) else {
                 continue;
             };
@@ -477,9 +476,12 @@ mod tests {
                 assert_eq!(half, bytes, "{} of {}: {machine}", case.name, case.element);
             }
         }
+        let variance = of(&cases, "mean and variance", "bf16").counted().unwrap().instructions;
+        assert!(variance > 0.8 * BUDGET, "{variance}");
         for case in &cases {
             let spilled = case.machine().unwrap().spilled;
-            let expected = case.element == "bf16" && case.form == Form::Selection;
+            let expected =
+                case.element == "bf16" && matches!(case.form, Form::Selection | Form::Moments);
             assert_eq!(spilled, expected, "{} of {}", case.name, case.element);
         }
     }
