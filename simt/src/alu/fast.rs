@@ -111,7 +111,6 @@ fn fma32(a: u32, b: u32, c: u32) -> f32 {
 
 /// Shifts each lane. In most shifts that compilers emit, the count is the same in all lanes, so a
 /// loop without a condition is sufficient.
-#[inline]
 fn shift(a: &Words, b: &Words, f: impl Fn(u32, u32) -> u32) -> Words {
     let by = b[0];
     if by < 32 && b.iter().all(|v| *v == by) {
@@ -122,7 +121,6 @@ fn shift(a: &Words, b: &Words, f: impl Fn(u32, u32) -> u32) -> Words {
 
 /// Computes remainders. If all lanes divide by the same power of two, as in the naive kernel, a bit
 /// mask gives the remainder.
-#[inline]
 fn rem(a: &Words, b: &Words) -> Words {
     let by = b[0];
     if by.is_power_of_two() && b.iter().all(|v| *v == by) {
@@ -145,7 +143,6 @@ pub(crate) fn doubles(fast: Fast, a: &Doubles, b: &Doubles, c: &Doubles) -> Doub
 }
 
 /// Computes 64-bit results from operands of up to 32 bits.
-#[inline]
 pub(crate) fn widening(fast: Fast, a: &Words, b: &Words) -> Doubles {
     match fast {
         Fast::WideU32 => lanes!(0, i => u64::from(a[i]) * u64::from(b[i])),
@@ -156,7 +153,6 @@ pub(crate) fn widening(fast: Fast, a: &Words, b: &Words) -> Doubles {
 }
 
 /// Computes `shl.b64`, whose shift count is 32 bits wide.
-#[inline]
 pub(crate) fn shl64(a: &Doubles, b: &Words) -> Doubles {
     let by = b[0];
     if by < 64 && b.iter().all(|v| *v == by) {
@@ -166,7 +162,6 @@ pub(crate) fn shl64(a: &Doubles, b: &Words) -> Doubles {
 }
 
 /// Returns the low half of each lane.
-#[inline]
 pub(crate) fn truncate(a: &Doubles) -> Words {
     lanes!(0, i => a[i] as u32)
 }

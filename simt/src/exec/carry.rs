@@ -22,7 +22,6 @@ impl Team<'_> {
 
 /// Returns the result and its carry. As on GPUs, the carry of a difference is the inverted borrow.
 /// Therefore `subc` subtracts one more if `add.cc` produced no carry.
-#[inline]
 fn part(carry: &Carry, [a, b, c]: [u64; 3], flag: Option<u64>) -> (u64, bool) {
     let bits = carry.ty.bits();
     let sum = |x: u64, y: u64| {

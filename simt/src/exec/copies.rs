@@ -61,7 +61,6 @@ impl Copies {
         self.groups.clear();
     }
 
-    #[inline]
     pub(super) fn group(&self, warp: usize, lane: usize) -> u32 {
         self.groups.get(warp).map_or(0, |lanes| lanes[lane])
     }

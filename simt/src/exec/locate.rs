@@ -32,12 +32,10 @@ impl Want {
     }
 
     /// Describes an untyped access of this many bytes.
-    #[inline]
     pub(super) fn raw(bytes: u32) -> Want {
         Want { width: 1, vector: bytes, bounds: Bounds::default() }
     }
 
-    #[inline]
     pub(super) fn bytes(&self) -> u32 {
         self.width * self.vector
     }

@@ -446,7 +446,6 @@ impl Team<'_> {
 }
 
 /// Returns whether an instruction is an atomic, or a volatile or relaxed store, on global memory.
-#[inline]
 fn writes_for_others(op: &Op) -> bool {
     let (window, strong) = match op {
         Op::Atomic(atom) => (atom.memory.window, true),

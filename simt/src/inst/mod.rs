@@ -334,7 +334,6 @@ pub(crate) enum Op {
 impl Op {
     /// Returns the number of bytes per element of the access; 1 if the operation accesses no
     /// memory.
-    #[inline]
     pub(crate) fn width(&self) -> u32 {
         match self {
             Op::Load { memory, .. } | Op::Store { memory, .. } => memory.ty.bytes(),

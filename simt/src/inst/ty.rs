@@ -50,7 +50,6 @@ impl Ty {
         })
     }
 
-    #[inline]
     pub(crate) fn bits(self) -> u32 {
         match self {
             Ty::Pred => 1,
@@ -61,23 +60,19 @@ impl Ty {
         }
     }
 
-    #[inline]
     pub(crate) fn bytes(self) -> u32 {
         self.bits() / 8
     }
 
-    #[inline]
     pub(crate) fn is_signed(self) -> bool {
         matches!(self, Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64)
     }
 
-    #[inline]
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Ty::F16 | Ty::BF16 | Ty::F16x2 | Ty::BF16x2 | Ty::F32 | Ty::F64)
     }
 
     /// Returns the type of each half of a packed type; other types are returned unchanged.
-    #[inline]
     pub(crate) fn half(self) -> Ty {
         match self {
             Ty::F16x2 => Ty::F16,

@@ -54,7 +54,6 @@ impl LaunchInfo<'_> {
 
     /// Returns the range of the system's shared memory, which follows the block's own shared memory
     /// on sm_80 and later.
-    #[inline]
     pub(crate) fn reserved(&self) -> Range<u32> {
         let from = self.shared.next_multiple_of(128);
         from..from + (1 << 10)
@@ -107,7 +106,6 @@ pub struct At<'a> {
 
 impl At<'_> {
     /// Returns the line of the CUDA source, or 0 if the PTX has none.
-    #[inline]
     pub fn line(&self) -> u32 {
         self.kernel.line(self.pc)
     }
@@ -174,7 +172,6 @@ pub struct Access<'a> {
 
 impl Access<'_> {
     /// Returns the number of bytes that each lane accesses, starting at its address.
-    #[inline]
     pub fn bytes(&self) -> u32 {
         self.width * self.vector
     }

@@ -18,7 +18,6 @@ pub enum Stored<'a> {
 
 impl Stored<'_> {
     /// Returns the value of a lane, if it is known.
-    #[inline]
     pub fn of(&self, lane: u32) -> Option<u64> {
         match self {
             Stored::Unknown | Stored::Same => None,
@@ -38,7 +37,6 @@ pub(crate) type Compare<'a> = &'a dyn Fn(u32, Option<u32>) -> bool;
 impl Same<'_> {
     /// Returns whether a lane is known to store the value that the lane `other` stores or, if
     /// `other` is `None`, the value that memory already has.
-    #[inline]
     pub fn holds(&self, lane: u32, other: Option<u32>) -> bool {
         self.0.is_some_and(|same| same(lane, other))
     }
