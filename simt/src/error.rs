@@ -5,7 +5,8 @@ use std::fmt;
 use crate::place;
 
 /// The reason why a module cannot be run: its first error, with the position.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("PTX line {line}, column {column}: {message}")]
 pub struct ParseError {
     /// Line of the PTX, from 1.
     pub line: u32,
@@ -15,41 +16,19 @@ pub struct ParseError {
     pub message: String,
 }
 
-impl std::error::Error for ParseError {}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PTX line {}, column {}: {}", self.line, self.column, self.message)
-    }
-}
-
 /// The reason why a call of a [`Gpu`](crate::Gpu) method failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The launch does not fit the kernel or the device.
+    #[error("{0}")]
     Launch(String),
     /// A copy, fill or free by the host at an address outside all live allocations, or past the end
     /// of its allocation.
+    #[error("{0}")]
     Memory(String),
     /// The kernel's behaviour is undefined.
-    Trap(Box<Trap>),
-}
-
-impl std::error::Error for Error {}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Launch(said) | Error::Memory(said) => f.write_str(said),
-            Error::Trap(trap) => trap.fmt(f),
-        }
-    }
-}
-
-impl From<Box<Trap>> for Error {
-    fn from(trap: Box<Trap>) -> Error {
-        Error::Trap(trap)
-    }
+    #[error(transparent)]
+    Trap(#[from] Box<Trap>),
 }
 
 /// The classes of faults that stop a kernel.

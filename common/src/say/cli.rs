@@ -1,6 +1,9 @@
 //! The command line, which all steps and the ladder share.
 
-use std::{io::Write, process::ExitCode};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use clap::{CommandFactory, FromArgMatches};
 use once_cell::unsync::OnceCell;
@@ -278,8 +281,8 @@ fn print(
     }
     if let Some(path) = &options.trace {
         let failed = |source| Error::File { doing: format!("writing {}", path.display()), source };
-        let traces: Vec<String> = traces.iter().map(simt::observe::Trace::to_json).collect();
-        std::fs::write(path, format!("[{}]", traces.join(","))).map_err(failed)?;
+        let text = serde_json::to_string(&traces).map_err(io::Error::from).map_err(failed)?;
+        std::fs::write(path, text).map_err(failed)?;
     }
     if let (Some(profile), Some(file)) = (profile, &options.profile) {
         let told = profile.tell(&device, options.format == Format::Table, file.as_deref(), out);

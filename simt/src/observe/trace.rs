@@ -3,9 +3,9 @@
 //!
 //! The trace records every access of a few blocks, as plain data and as JSON.
 
-use std::fmt;
-
 use rustc_hash::FxHashMap;
+
+use serde::Serialize;
 
 use crate::observer::{
     Access, AccessKind, Arrive, At, Block, Collective, Complete, Copy, LaunchInfo, Level, Observer,
@@ -13,20 +13,24 @@ use crate::observer::{
 };
 
 /// Records the first blocks of each launch, instruction by instruction.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Trace {
     /// Number of blocks to record per launch, starting with the first.
+    #[serde(skip)]
     limit: u64,
     /// Whether asynchronous copies are recorded.
+    #[serde(skip)]
     copies: bool,
     /// The recorded blocks, in order.
     pub blocks: Vec<BlockTrace>,
+    #[serde(skip)]
     open: FxHashMap<u64, usize>,
+    #[serde(skip)]
     launch: u32,
 }
 
 /// The trace of one block.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct BlockTrace {
     /// Number of the launch, from 0.
     pub launch: u32,
@@ -41,20 +45,21 @@ pub struct BlockTrace {
 }
 
 /// The events from one block barrier to the next.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct TraceRound {
     /// The events, in the order of execution.
     pub events: Vec<TraceEvent>,
 }
 
 /// One warp instruction that accesses memory or exchanges values between lanes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TraceEvent {
     /// The event: `load`, `store`, `atomic`, `barrier`, `warp barrier`, `cluster barrier`,
     /// `shuffle`, `vote`, `match`, `redux`, `elect` or `activemask`. On request, also `copy`, a
     /// bulk copy to shared memory, and `async copy`, an asynchronous copy by one lane.
     pub what: &'static str,
     /// The space: `shared` or `global`.
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub space: &'static str,
     /// Index of the warp in the block.
     pub warp: u32,
@@ -65,19 +70,30 @@ pub struct TraceEvent {
     /// Lanes that take part.
     pub lanes: Vec<u32>,
     /// Bytes per lane.
+    #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u32,
     /// The first byte that each lane accesses, as an offset in shared memory or a global address.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<u64>,
     /// The first byte in global memory that a copy reads.
+    #[serde(skip)]
     pub source: u64,
     /// In shared memory, the first bank that each lane accesses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub banks: Vec<u32>,
     /// In shared memory, the number of wavefronts (passes over the banks).
+    #[serde(skip_serializing_if = "is_zero")]
     pub wavefronts: u32,
     /// The number of wavefronts beyond the minimum for the width.
     pub conflicts: u32,
     /// In global memory, the number of 32-byte sectors.
+    #[serde(skip_serializing_if = "is_zero")]
     pub sectors: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde requires a reference.
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl Trace {
@@ -98,9 +114,9 @@ impl Trace {
         Trace { copies: true, ..Trace::new(blocks) }
     }
 
-    /// Returns the trace as JSON. Fields that an event does not have are left out.
+    /// Returns the trace as JSON.
     pub fn to_json(&self) -> String {
-        format!(r#"{{"blocks":{}}}"#, array(&self.blocks, BlockTrace::json))
+        serde_json::to_string_pretty(self).expect("plain data can always be serialized")
     }
 
     fn push(&mut self, at: &At<'_>, event: TraceEvent) {
@@ -120,48 +136,6 @@ impl Trace {
             ..event
         });
     }
-}
-
-impl BlockTrace {
-    fn json(&self) -> String {
-        let BlockTrace { launch, entry, block, threads, rounds } = self;
-        let round = |round: &TraceRound| {
-            format!(r#"{{"events":{}}}"#, array(&round.events, TraceEvent::json))
-        };
-        // An entry's name is ASCII, so its `Debug` form is also its form in JSON.
-        format!(
-            r#"{{"launch":{launch},"entry":{entry:?},"block":{block},"threads":{threads},"rounds":{}}}"#,
-            array(rounds, round)
-        )
-    }
-}
-
-impl TraceEvent {
-    fn json(&self) -> String {
-        let mut json = format!(r#"{{"what":{:?}"#, self.what);
-        // Numbers, and lists of numbers, have the same form in JSON as in `Debug` output.
-        let mut field = |name: &str, value: &dyn fmt::Debug, present: bool| {
-            if present {
-                json += &format!(r#","{name}":{value:?}"#);
-            }
-        };
-        field("space", &self.space, !self.space.is_empty());
-        field("warp", &self.warp, true);
-        field("line", &self.line, true);
-        field("ptx_line", &self.ptx_line, true);
-        field("lanes", &self.lanes, true);
-        field("bytes", &self.bytes, self.bytes > 0);
-        field("addresses", &self.addresses, !self.addresses.is_empty());
-        field("banks", &self.banks, !self.banks.is_empty());
-        field("wavefronts", &self.wavefronts, self.wavefronts > 0);
-        field("conflicts", &self.conflicts, true);
-        field("sectors", &self.sectors, self.sectors > 0);
-        json + "}"
-    }
-}
-
-fn array<T>(of: &[T], json: impl Fn(&T) -> String) -> String {
-    format!("[{}]", of.iter().map(json).collect::<Vec<_>>().join(","))
 }
 
 impl Observer for Trace {

@@ -1,6 +1,6 @@
 //! Transcripts of whole runs with a correct kernel and with several broken kernels.
 
-use std::{fmt::Write as _, io};
+use std::fmt::Write as _;
 
 use clap::FromArgMatches;
 use expect_test::expect_file;
