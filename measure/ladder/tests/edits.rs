@@ -443,14 +443,22 @@ const REMOVED: i32 = -2;
 
 #[test]
 fn every_edit_gets_a_line_and_a_cure_or_is_rightly_verified() {
-    if let Err(missing) = compiler::Compiler::find(None) {
-        eprintln!("skipped: {missing}");
-        return;
-    }
+    let found = match compiler::Compiler::find(None) {
+        Ok(found) => found,
+        Err(missing) => return eprintln!("skipped: {missing}"),
+    };
+    // clang compiles an atomic whose result is unused to `atom`, which takes effect at once.
+    let fence: &[(&str, Edit)] = match found {
+        compiler::Compiler::Nvrtc(_) => FENCE,
+        compiler::Compiler::Clang(_) => {
+            eprintln!("skipped: edits that only NVRTC compiles to a late `red`");
+            &[]
+        }
+    };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edits");
     fs::create_dir_all(&folder).unwrap();
     let v3 = EDITS.iter().map(|edit| ("v3-first-add", edit));
-    let others = LEFT.iter().chain(UNSET).chain(FENCE).map(|(name, edit)| (*name, edit));
+    let others = LEFT.iter().chain(UNSET).chain(fence).map(|(name, edit)| (*name, edit));
     let all: Vec<_> = v3.chain(others).collect();
     let named = |name: &str| ladder::steps_and_ways().find(|step| step.name == name).unwrap();
     let fault = |(name, edit): &(&str, &Edit)| tried(named(name), edit, &folder);
