@@ -83,7 +83,7 @@ const NEARBY: usize = 256;
 const SPREAD: i32 = 20;
 
 impl Data {
-    /// Returns the name in every table, which is also the option's value.
+    /// Returns the name used in all tables, which is also the option's value.
     pub(super) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
