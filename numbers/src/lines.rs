@@ -53,6 +53,9 @@ mod tests {
         assert_eq!(wrapped("a considerable word", 6), "a\nconsiderable\nword");
         assert_eq!(wrapped("", 6), "");
         assert_eq!(wrapped("a  b\n\nc\n", 80), "a  b\n\nc\n");
+        assert_eq!(wrapped("one two three\n\n  four five", 9), "one two\nthree\n\n  four\n  five");
+        assert_eq!(wrapped("  a  b\n", 80), "  a  b\n");
+        assert_eq!(wrapped("a word-that-is-too-long b", 9), "a\nword-that-is-too-long\nb");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) struct Texts {
     pub(crate) columns: &'static str,
     /// The templates for a queue of chunks, and for ragged rows.
     pub(crate) queue: [&'static str; 2],
-    /// The templates for means and variances of short rows, and of long rows.
+    /// The template for means and variances of rows.
     pub(crate) moments: &'static str,
     /// The template for log-sum-exps of rows.
     pub(crate) log_sum_exp: &'static str,

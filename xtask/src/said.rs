@@ -49,38 +49,5 @@ pub fn note(text: &str) {
     let columns = terminal
         .map_or(100, |(terminal_size::Width(columns), _)| usize::from(columns).clamp(40, 100));
     // If standard error is closed, the message cannot be printed.
-    let _ = writeln!(io::stderr(), "{}", wrapped(text, columns));
-}
-
-/// Breaks long lines between words, and indents the new lines like the old ones.
-fn wrapped(text: &str, columns: usize) -> String {
-    let mut out = Vec::new();
-    for line in text.split('\n') {
-        let indent = &line[..line.len() - line.trim_start().len()];
-        let mut part = String::new();
-        for word in line.trim_start().split(' ') {
-            let length = |text: &str| text.chars().count();
-            if part.is_empty() {
-                part = format!("{indent}{word}");
-            } else if length(&part) + 1 + length(word) > columns {
-                out.push(std::mem::replace(&mut part, format!("{indent}{word}")));
-            } else {
-                part += &format!(" {word}");
-            }
-        }
-        out.push(part);
-    }
-    out.join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_lines_are_wrapped_between_words_and_short_ones_are_kept() {
-        assert_eq!(wrapped("one two three\n\n  four five", 9), "one two\nthree\n\n  four\n  five");
-        assert_eq!(wrapped("  a  b\n", 80), "  a  b\n");
-        assert_eq!(wrapped("a word-that-is-too-long b", 9), "a\nword-that-is-too-long\nb");
-    }
+    let _ = writeln!(io::stderr(), "{}", numbers::wrapped(text, columns));
 }

@@ -14,9 +14,10 @@ fn main() -> ExitCode {
     match check::run(&options) {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Failed) => ExitCode::FAILURE,
-        Err(error) => match said::failed(&error) {
-            ExitCode::SUCCESS => ExitCode::SUCCESS,
-            _ => ExitCode::from(2),
-        },
+        Err(error) if said::is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            said::note(&format!("error: {error:#}"));
+            ExitCode::from(2)
+        }
     }
 }

@@ -58,12 +58,11 @@ pub fn allow_two(columns: Columns, [size, value]: [u64; 2], address: u64) -> boo
 /// Returns the launch over columns of elements at an address, or `None` if there are too many
 /// elements. With few columns, each lane reduces one, so that more multiprocessors have work.
 pub fn plan(columns: Columns, sizes: [u64; 2], address: u64) -> Option<Plan> {
-    let two = plan_of(columns, sizes[0], true).is_some_and(|plan| plan.grid >= 256);
-    plan_of(columns, sizes[0], two && allow_two(columns, sizes, address))
+    let two = allow_two(columns, sizes, address).then(|| plan_of(columns, sizes[0], true));
+    two.flatten().filter(|plan| plan.grid >= 256).or_else(|| plan_of(columns, sizes[0], false))
 }
 
 /// Returns the launch in which a lane reduces two columns or one.
-#[doc(hidden)]
 pub fn plan_of(columns: Columns, size: u64, two: bool) -> Option<Plan> {
     let shape = shape::pick(columns.rows, size)?;
     let results = columns.batches.checked_mul(columns.inner)?;

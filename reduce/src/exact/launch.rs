@@ -180,7 +180,7 @@ impl<T: ExactElement> Engine<T> {
 }
 
 impl<T: ExactElement> Engine<T> {
-    /// Computes the exact dot product of two inputs of the same length, and waits for it.
+    /// Computes the exact dot product of two inputs of the same length, and returns when it is complete.
     pub(crate) fn wait_dot(&self, a: Address<'_>, b: Address<'_>) -> Result<T::Output> {
         self.wait_for(|output, epoch| self.launch_dot(a, b, output, epoch))
     }
