@@ -20,7 +20,7 @@ use crate::{
 
 /// A row of the table: its title, and the function that selects its value from the counts.
 type Row = (&'static str, fn(&Counts) -> u64);
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 9] = [
     ("warp instructions", |c| c.warp_insts),
     ("divergent branches", |c| c.divergent_branches),
     ("shared loads and stores", |c| c.shared_ld + c.shared_st),
@@ -29,6 +29,7 @@ const ROWS: [Row; 8] = [
     ("shuffles", |c| c.shuffles),
     ("global requests", |c| c.global_ld_requests + c.global_st_requests),
     ("global sectors", |c| c.global_ld_sectors + c.global_st_sectors),
+    ("atomics", |c| c.atomics),
 ];
 
 /// Counts the operations of pairs of steps, and verifies each step.
@@ -157,6 +158,7 @@ mod tests {
             global_ld_sectors: 800,
             global_st_sectors: 9,
             barriers: 7,
+            atomics: 11,
             ..Counts::default()
         };
         counts(&mut both[0], first);
@@ -171,6 +173,7 @@ mod tests {
             ("shuffles", "0 2 -"),
             ("global requests", "67 0 0.00x"),
             ("global sectors", "809 0 0.00x"),
+            ("atomics", "11 0 0.00x"),
             ("the sum", "verified verified"),
         ];
         let found: Vec<(&str, String)> =

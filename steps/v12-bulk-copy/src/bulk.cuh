@@ -1,5 +1,5 @@
 // Bulk copies from global to shared memory, and the mbarriers that count their bytes. Each function
-// wraps one or two instructions that have no built-in function in CUDA C++.
+// wraps one or two PTX instructions.
 typedef unsigned long long Barrier;
 
 __device__ unsigned int address(const void* shared)

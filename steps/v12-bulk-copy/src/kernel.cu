@@ -1,5 +1,5 @@
 // Bulk copies fill a ring in shared memory; threads only add, so bytes in flight need no registers.
-// Remaining cost: DRAM refresh and, for small sums, the launch, which no kernel can avoid.
+// Remaining cost: for small sums, setting up the ring, which v11 avoids, and the launch.
 // Needs compute_90: bulk copies that complete on an mbarrier.
 #include "bulk.cuh"
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };

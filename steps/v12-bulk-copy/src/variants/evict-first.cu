@@ -1,5 +1,5 @@
 // v12 with copies whose lines are evicted from L2 first, because no thread reads them again.
-// Remaining cost: DRAM refresh and, for small sums, the launch, which no kernel can avoid.
+// Remaining cost: the same as v12's.
 // Needs compute_90: bulk copies that complete on an mbarrier.
 #include "bulk.cuh"
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };

@@ -75,7 +75,12 @@ pub(crate) fn gpu(sources: &Sources, step: &str) -> Result<String> {
         format!("results/logs has no {file}: `xtask/gpu.sh OUT logs` writes it on the GPU")
     })?;
     let text = fs::read_to_string(folder.join(file))?;
-    Ok(block(&format!("$ cargo run -p {step}\n{text}")))
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let date = name.get(..10).unwrap_or_default();
+    Ok(format!(
+        "{}<p class=\"recorded\">Recorded on {date}; some words of the program have changed since. The times of single runs differ by a few percent.</p>\n",
+        block(&format!("$ cargo run -p {step}\n{text}"))
+    ))
 }
 
 pub(crate) fn block(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! Implements `{{num …}}`, which shows a quantity from the sources, with its unit and its origin.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, fs};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use common::plan::Block;
@@ -117,6 +117,7 @@ pub(crate) fn quantity(sources: &Sources, text: &str) -> Result<Quantity> {
                 format!("{opcode} in the machine code of {step} for sm_90"),
             ))
         }
+        ["registers", step] => registers(sources, step),
         ["plan", step, what, n] => planned(step, what, size(n)?, &words),
         ["diff", step] => {
             let old =
@@ -238,6 +239,25 @@ fn hardware(
         true => Quantity { value: found.value / 100.0, unit: Unit::Share, origin },
         false => Quantity::counted(found.value / divisor, origin),
     })
+}
+
+/// Returns the registers per thread of a step's only kernel for f32, as ptxas allocates them.
+fn registers(sources: &Sources, step: &str) -> Result<Quantity> {
+    let kernel = sources.kernel(step)?;
+    let ptx = fs::read_to_string(kernel.folder.join(kernel.ptx("f32")))?;
+    let hash = compiler::Stamp::read(&ptx, step)?.body;
+    let table = fs::read_to_string(sources.generated().join("sass/registers.csv"))?;
+    let prefix = format!("{hash},reduce,");
+    let count = table.lines().find_map(|line| line.strip_prefix(&prefix)?.parse::<u32>().ok());
+    let count = count.with_context(|| {
+        format!(
+            "book/generated/sass/registers.csv has no kernel `reduce` of {step}: run `cargo x sass`"
+        )
+    })?;
+    Ok(Quantity::counted(
+        count.into(),
+        format!("registers per thread in the machine code of {step} for sm_90"),
+    ))
 }
 
 fn planned(step: &str, what: &str, n: u64, words: &Words<'_>) -> Result<Quantity> {

@@ -104,7 +104,7 @@ fn words(step: &str, threads: u32, own: &[Frame], all: &Frames) -> String {
     }
     let _ = write!(
         text,
-        "</tbody></table></div>\n<div class=\"table-wrapper\"><table class=\"figures\"><caption>One block of {step}, unmodified and for f32, by block size.</caption><thead><tr><th>threads</th><th>rounds</th><th>block barriers</th><th>shared accesses</th><th>extra passes</th></tr></thead><tbody>\n"
+        "</tbody></table></div>\n<div class=\"table-wrapper\"><table class=\"figures\"><caption>One block of {step}, unmodified and for f32, by block size.</caption><thead><tr><th>threads</th><th>rounds</th><th>block barriers that end a round</th><th>shared accesses</th><th>extra passes</th></tr></thead><tbody>\n"
     );
     for (threads, frames) in all {
         let sum = |of: &dyn Fn(&frame::Op) -> u32| frames.iter().map(|f| f.sum(of)).sum::<u32>();
