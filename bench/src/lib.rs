@@ -11,7 +11,7 @@ use common::{
 };
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 
-/// The input sizes to time, in elements.
+/// The input sizes that are timed, in elements.
 const SIZES: [u64; 3] = [1 << 20, 1 << 24, 1 << 28];
 
 /// The number of elements that the interpreter adds.
@@ -29,7 +29,7 @@ pub fn ways(ways: &[&Step]) {
     let benched = open().and_then(|device| {
         if device.gpu().is_err() {
             eprintln!(
-                "there is no GPU here: this measures the interpreter's own speed, on {SMALL} elements"
+                "there is no GPU here: the benchmark measures the interpreter's own speed, on {SMALL} elements"
             );
         }
         ways.iter().try_for_each(|way| match device {
@@ -44,7 +44,8 @@ pub fn ways(ways: &[&Step]) {
     criterion.final_summary();
 }
 
-/// Opens the device that `REDUCE_DEVICE` names; by default, the GPU if there is one.
+/// Opens the device that `REDUCE_DEVICE` names. If the variable is not set, opens the GPU if there
+/// is one.
 fn open() -> Result<Device> {
     let choice = match std::env::var("REDUCE_DEVICE") {
         Ok(text) => {

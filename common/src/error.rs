@@ -37,7 +37,7 @@ pub enum Error {
         "the NVIDIA driver finds no GPU (an empty CUDA_VISIBLE_DEVICES hides them all): use `--device simt`, which needs no GPU"
     )]
     NoGpu,
-    /// The interpreter is the device of a command that needs a GPU.
+    /// A command that needs a GPU was run with the interpreter as its device.
     #[error(
         "this needs a GPU, but the device is the interpreter: use `--device cuda` on a machine with a GPU"
     )]
@@ -69,7 +69,7 @@ pub enum Error {
         "{what} need {needed} bytes of host memory, more than this program may allocate (see `ulimit -v`): use a smaller `--n`"
     )]
     Refused {
-        /// The purpose of the memory, in the plural.
+        /// The purpose of the memory, as a plural noun.
         what: String,
         /// The number of bytes requested.
         needed: u64,
@@ -107,7 +107,7 @@ pub enum Error {
         /// The number of blocks in the GPU's largest cluster; 1 if the GPU has no clusters.
         most: u32,
     },
-    /// None of several steps can run.
+    /// None of the requested steps can run.
     #[error("none of these steps runs here: {}", .0.join("; "))]
     NoneRuns(Vec<String>),
     /// A file is truncated, edited, or not PTX.
@@ -162,7 +162,7 @@ pub enum Error {
     NoCompiler {
         /// The path of the source to be compiled.
         file: String,
-        /// A text that names the missing compiler, and says how to install one.
+        /// A message that names the missing compiler and says how to install a compiler.
         text: String,
     },
     /// `kernel.cu` does not compile.
@@ -243,7 +243,7 @@ fn spelt(entry: &str, entries: &[String]) -> String {
 /// The file name of the driver's library, which the loader looks for.
 pub const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
-/// The remedy if there is no driver. For macOS there is no driver to install.
+/// The remedy if there is no driver. There is no driver for macOS.
 const REMEDY: &str = if cfg!(target_os = "macos") {
     "NVIDIA provides no driver for macOS; use `--device simt`, which needs no driver"
 } else {
@@ -251,8 +251,8 @@ const REMEDY: &str = if cfg!(target_os = "macos") {
 };
 
 impl Error {
-    /// Marks an error that occurred in a second run, which starts with the memory that the first
-    /// run left.
+    /// Marks an error that occurred in a second run, which starts with the memory contents that the
+    /// first run left behind.
     pub(crate) fn in_second_run(self) -> Error {
         self.with("in a second run, so the first run leaves state that affects the second")
     }

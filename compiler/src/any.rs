@@ -1,4 +1,4 @@
-//! The compilers NVRTC and clang behind one type.
+//! A common type for the compilers NVRTC and clang.
 
 use std::{
     env::{self, consts},
@@ -26,16 +26,16 @@ pub enum Compiler {
     Clang(Clang),
 }
 
-/// The environment variable that restricts which compilers are visible: `none`, `nvrtc`, `clang`,
+/// The environment variable that restricts which compilers may be used: `none`, `nvrtc`, `clang`,
 /// or the name of a program such as `clang-19`.
 pub const ONLY: &str = "REDUCE_ONLY_COMPILER";
 
 impl Compiler {
     /// Finds a compiler of this kind. The default is NVRTC, which made the committed PTX, or clang
-    /// if there is no NVRTC. [`ONLY`] hides the other compilers.
+    /// if there is no NVRTC. The variable [`ONLY`] restricts the choice.
     ///
     /// # Errors
-    /// Returns [`Error::Missing`] if there is none; the error says how to install a compiler.
+    /// Returns [`Error::Missing`] if there is no such compiler; the error says how to install one.
     pub fn find(kind: Option<Kind>) -> Result<Compiler> {
         let only = env::var(ONLY).unwrap_or_default();
         let seen = |this| match (only.as_str(), this) {

@@ -29,7 +29,7 @@ impl Clang {
     /// is not `clang`, only programs with this name are considered.
     ///
     /// # Errors
-    /// Returns the reason for each clang that was found but cannot write PTX.
+    /// Returns, for each clang that was found, the reason why it cannot write PTX.
     pub fn find(name: &str) -> Result<Clang, Vec<String>> {
         let mut unfit = Vec::new();
         let named = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem == name);
@@ -159,9 +159,9 @@ fn translated(word: &str) -> String {
     }
 }
 
-/// Moves the positions of code that is inlined from an included file to the caller's line in the
-/// kernel. NVRTC's PTX has both positions. clang writes the caller's position in a comment, `.loc 2
-/// 7 5 // /a.cuh:7:5 @[ /kernel.cu:3:1 ]`; clang 19 and older versions omit it.
+/// Replaces the position of code that is inlined from an included file with the position of its
+/// caller in the kernel. NVRTC's PTX has both positions. clang writes the caller's position in a
+/// comment, `.loc 2 7 5 // /a.cuh:7:5 @[ /kernel.cu:3:1 ]`; clang 19 and older versions omit it.
 fn placed(ptx: &str) -> String {
     let moved = |line: &str| -> Option<String> {
         let (place, comment) = line.split_once("//")?;

@@ -5,10 +5,10 @@
 /// [`Unit::of_kernel`]: crate::Unit::of_kernel
 pub(crate) const NEEDS: &str = "// Needs compute_";
 
-/// Removes the comments from a CUDA source. The rest compiles to the same PTX: line breaks are
-/// kept, and each `/* */` is replaced by as many spaces, so line and column numbers do not change.
-/// Strings, including inline PTX, are kept, and so are lines that begin with `// Needs compute_` or
-/// `#include`.
+/// Removes the comments from a CUDA source. The remaining source compiles to the same PTX: line
+/// breaks are kept, and each `/* */` is replaced by as many spaces, so line and column numbers do
+/// not change. Strings, including inline PTX, are kept, and so are lines that begin with `// Needs
+/// compute_` or `#include`.
 pub(crate) fn without_comments(source: &str) -> String {
     let mut code = String::with_capacity(source.len());
     let mut rest = source;

@@ -1,4 +1,4 @@
-//! Errors from compilers and in committed PTX.
+//! Errors that compilers return, and errors in committed PTX.
 
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

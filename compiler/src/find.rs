@@ -6,9 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// An NVIDIA library, with the names and folders to search on this system.
+/// An NVIDIA library, with the names to look for and the folders to search on this system.
 struct Sought {
-    /// The beginning of the library's file name, which a version follows.
+    /// The beginning of the library's file name, up to the version.
     start: &'static str,
     /// The folders to search inside a wheel's `nvidia` folder.
     wheels: &'static [&'static str],
@@ -50,7 +50,7 @@ const CUPTI: Sought = if cfg!(windows) {
     }
 };
 
-/// The beginning of the name of the library that has NVRTC's built-in headers.
+/// The beginning of the file name of the library that contains NVRTC's built-in headers.
 const BUILTINS: &str = if cfg!(windows) { "nvrtc-builtins64_" } else { "libnvrtc-builtins.so" };
 
 /// The libraries that CUPTI needs to read counters. CUPTI looks these libraries up by name, and
@@ -126,8 +126,8 @@ pub(crate) fn builtins(nvrtc: &Path) -> Option<PathBuf> {
     first(nvrtc.parent()?, BUILTINS)
 }
 
-/// Returns the folder with CUDA's headers for the NVRTC at this path, which is in the same wheel or
-/// toolkit.
+/// Returns the folder with CUDA's headers in the wheel or toolkit that contains the NVRTC at this
+/// path.
 pub fn headers(nvrtc: &Path) -> Option<PathBuf> {
     let places = ["include", "cuda_runtime/include"];
     let above = nvrtc.parent()?.ancestors().skip(1).take(3);

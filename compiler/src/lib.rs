@@ -1,6 +1,6 @@
 //! Compiles a `kernel.cu` to PTX, and stamps committed PTX.
 //!
-//! A [`Unit`] is the input of any compiler. A [`Compiler`] compiles the unit to PTX, or returns its
+//! A [`Unit`] is the input to a compiler. A [`Compiler`] compiles the unit to PTX, or returns its
 //! own messages as an [`Error`]. There are two compilers: NVIDIA's [`nvrtc`] and LLVM's [`clang`].
 //!
 //! This crate is small and separate, so that the first command after an edit to a kernel has little

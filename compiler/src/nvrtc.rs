@@ -1,8 +1,8 @@
 //! Calls NVRTC, NVIDIA's run-time compiler, if this machine has it.
 //!
-//! NVRTC is loaded by path, so that neither building nor starting needs a CUDA installation. Every
-//! `unsafe` block calls a C function in the library. The signatures are those in `nvrtc.h`, which
-//! have not changed since CUDA 8.
+//! NVRTC is loaded by path, so that neither building nor starting a program requires a CUDA
+//! installation. Every `unsafe` block calls a C function in the library. The signatures are those
+//! in `nvrtc.h`, which have not changed since CUDA 8.
 #![expect(unsafe_code, reason = "NVRTC is called through its C functions")]
 
 use std::{
@@ -69,8 +69,8 @@ impl Library {
 
     /// Returns NVRTC's options for a unit. The options are part of the committed stamp.
     ///
-    /// The architecture is the unit's or, if this NVRTC no longer supports that one, the oldest
-    /// that it does support.
+    /// The architecture is that of the unit or, if this NVRTC no longer supports it, the oldest
+    /// architecture that this NVRTC supports.
     pub fn options(&self, unit: &Unit<'_>) -> Vec<String> {
         let oldest = match self.version.0 {
             ..=11 => 35,
@@ -177,8 +177,8 @@ impl Library {
 
 /// Adds a remedy to NVRTC's messages if a header is missing.
 fn with_cure(log: &str, headers: bool) -> String {
-    // The message says "could not open" without a folder of headers, and "cannot open" with such a
-    // folder.
+    // NVRTC's message says "could not open" if there is no folder of headers, and "cannot open" if
+    // there is one.
     if !log.contains(" open source file ") {
         return log.to_owned();
     }
@@ -186,7 +186,9 @@ fn with_cure(log: &str, headers: bool) -> String {
         false => {
             "`cargo x nvrtc` installs CUDA's headers, such as cuda_fp16.h and cooperative_groups.h, from PyPI (1 MB, into .venv)"
         }
-        true => "CUDA's headers are installed, but C++'s are not: declare what the kernel needs",
+        true => {
+            "CUDA's headers are installed, but C++'s are not: declare the names that the kernel needs"
+        }
     };
     format!("{log}\n{cure}; a file of your own must be beside the kernel: `#include \"my.cuh\"`")
 }

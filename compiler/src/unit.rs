@@ -2,9 +2,9 @@
 
 use crate::comments::NEEDS;
 
-/// The element types of the kernels, in the order used in every table. Each type has the name that
-/// is used in `kernel.f32.ptx` and on the command line, and the definition of `Element` in
-/// `kernel.cu`.
+/// The element types of the kernels, in the order used in every table. Each entry consists of the
+/// name that is used in `kernel.f32.ptx` and on the command line, and the definition of `Element`
+/// in `kernel.cu`.
 pub const ELEMENTS: [(&str, &str); 3] = [("f32", "float"), ("i32", "int"), ("f64", "double")];
 
 /// The architecture for a kernel that does not name one.

@@ -32,7 +32,7 @@ pub(crate) enum What {
 /// The type of device on which the stages run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
-    /// GPUs if there are any, and interpreters otherwise.
+    /// GPUs if this machine has any; otherwise, interpreters.
     Auto,
     /// GPUs.
     Cuda,
@@ -43,7 +43,7 @@ pub(crate) enum Device {
 /// The way in which the ranks exchange their partial sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Exchange {
-    /// Messages inside the kernels, which need GPUs in one process with peer access.
+    /// Messages between the kernels, which require GPUs in one process with peer access.
     Kernel,
     /// NCCL's all-gather.
     Gather,
@@ -69,7 +69,7 @@ impl From<Operation> for reduce::Operation {
     }
 }
 
-/// The element type, by the name that is used in commands.
+/// The element type, as named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum Type {

@@ -30,7 +30,7 @@ pub(crate) fn bind(stream: &CudaStream) -> Result<()> {
     stream.context().bind_to_thread().map_err(doing("using the context"))
 }
 
-/// Returns the GPU's UUID. With it, the rendezvous detects two ranks on the same GPU.
+/// Returns the GPU's UUID. The rendezvous uses it to detect two ranks on the same GPU.
 pub fn name_of(stream: &CudaStream) -> Result<String> {
     let uuid = stream.context().uuid().map_err(doing("asking for the GPU's UUID"))?;
     let hex: String = uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
@@ -67,8 +67,8 @@ pub(crate) fn load<T: Element>(
     Ok(Loaded { function, threads, blocks })
 }
 
-/// Launches a stage. Each argument occupies eight bytes, of which the kernel reads the low bytes
-/// that its parameter has.
+/// Launches a stage. Each argument occupies eight bytes; the kernel reads only as many of the low
+/// bytes as its parameter has.
 ///
 /// # Safety
 /// The arguments must match the kernel's parameters, and the addresses among them must point to
@@ -165,7 +165,7 @@ impl Words {
         .map_err(doing("clearing messages between GPUs"))
     }
 
-    /// Copies `bytes` bytes from an address to offset `behind` of this memory. The copy is queued
+    /// Copies `bytes` bytes from an address to offset `behind` in this memory. The copy is queued
     /// on a stream, which may belong to another GPU.
     ///
     /// # Safety
@@ -241,7 +241,7 @@ unsafe impl Sync for Pinned {}
 /// unused.
 const PINNED: usize = 4;
 
-/// The state of a call, as the host finds it when it polls.
+/// The state of a call, as seen by the host when it polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
     /// There is no result yet.

@@ -5,7 +5,7 @@ use cudarc::driver::DriverError;
 /// The result of a fallible function in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of this crate, because of which there is no result or the result is wrong.
+/// An error in this crate: either there is no result, or the result is wrong.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

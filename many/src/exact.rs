@@ -90,7 +90,7 @@ impl<T: Datum + ExactElement> ExactPlan<'_, T> {
             // SAFETY: the slice has `n` elements on the stream's device, the words have room for
             // the digits, and both live until the wait for the stream below.
             unsafe {
-                // The handle of a default stream does not tell its context.
+                // The handle of a default stream does not identify the stream's context.
                 let context = seat.stream.context().cu_ctx();
                 let stream = raw::Stream::new(context.cast(), seat.stream.cu_stream().cast())?;
                 raw::exact_words_into::<T>(stream, input, n, output)?;
@@ -129,15 +129,15 @@ impl<T: Datum + ExactElement> ExactPlan<'_, T> {
         nccl::grouped(&mut comms, Kind::Ready, timeout, &|| group.alive(), |comms| {
             for (seat, comm) in self.seats.iter().zip(comms) {
                 let at = seat.words.device_ptr(&seat.stream).0;
-                // SAFETY: there are as many words on the stream's device, and they live until the
-                // wait for the stream.
+                // SAFETY: `at` points to this many words on the stream's device, and they live
+                // until the wait for the stream.
                 unsafe { comm.add_words(at, seat.words.len() as u64) }?;
             }
             Ok(())
         })
     }
 
-    /// Waits for the streams, and checks meanwhile that no other rank is lost.
+    /// Waits for the streams, and meanwhile checks that no other rank is lost.
     fn await_idle(&self) -> Result<()> {
         let timeout = self.group.options.timeout;
         let deadline = Instant::now() + timeout;

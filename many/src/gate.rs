@@ -79,7 +79,7 @@ impl Gate {
         queued.and(ended)?;
         if self.word.broken.load(Ordering::Acquire) {
             return Err(Error::Gpus(
-                "a call waited for a GPU that was held back, so it was not timed".into(),
+                "a call waited for a GPU that was held back, so the call was not timed".into(),
             ));
         }
         let micros = |(stream, (start, end)): (&Arc<CudaStream>, &(CudaEvent, CudaEvent))| {

@@ -21,7 +21,7 @@ use crate::{
 pub struct Options {
     /// The timeout for each operation that needs all ranks.
     pub timeout: Duration,
-    /// The path of the NCCL library, or `None` if the library is to be searched for.
+    /// The path of the NCCL library, or `None` to search for the library.
     pub nccl: Option<PathBuf>,
     /// Whether partial sums are exchanged by an integer all-reduce instead of an all-gather in a
     /// ring. The number of steps of the all-reduce grows with the logarithm of the number of ranks.
@@ -50,7 +50,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// Joins the ranks that `control` has connected. This process becomes one rank, on this stream.
+    /// Joins the ranks that `control` has connected. This process becomes one rank, which uses this
+    /// stream.
     pub fn join(
         stream: &Arc<CudaStream>,
         nccl: &Nccl,

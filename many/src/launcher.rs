@@ -88,7 +88,7 @@ impl Rank {
 }
 
 /// Returns the settings of the given launcher, read from the environment. If no launcher is given,
-/// reads the settings of any launcher, or returns `None` if there is none.
+/// tries all launchers, and returns `None` if none of them has set its variables.
 pub fn launched(
     env: &dyn Fn(&str) -> Option<String>,
     launcher: Option<Launcher>,

@@ -267,8 +267,8 @@ impl<T: Datum> LocalPlan<'_, T> {
         Ok(T::Output::from_bits64(result.unwrap_or_default()))
     }
 
-    /// Returns the GPUs that have a result. These are all GPUs, or the one that has collected the
-    /// messages or elements.
+    /// Returns the GPUs that have a result. These are all GPUs, or only the GPU that has collected
+    /// the messages or elements.
     fn has(&self) -> &[Seat] {
         let seats = &self.local.seats[..];
         match &self.small {

@@ -38,7 +38,7 @@ pub struct Sample {
 /// The number of consecutive calls over which one `queued` time is averaged.
 const QUEUED: u32 = 50;
 
-/// The length of the sum with which the GPUs synchronize. It is the smallest length at which
+/// The length of the sum with which the GPUs synchronize. This length is the smallest at which
 /// partial sums are exchanged.
 const MEETING: u64 = 1 << 16;
 
@@ -218,8 +218,8 @@ impl<'b> Sums<'b> {
                     Where::Device => bits(self.kernel.left(call)),
                 })),
             },
-            // This competitor is the same sum, but its result is written to host memory. The
-            // difference is the cost of this write.
+            // This competitor computes the same sum, but writes its result to host memory. The
+            // difference in time is the cost of this write.
             Competitor {
                 name: "told",
                 queue: Box::new(move |call, _| self.in_kernel(call, Where::Host)),
@@ -381,7 +381,8 @@ impl Rounds<'_> {
     }
 }
 
-/// Queues a call that leaves its result at the given place, and returns the number to wait for.
+/// Queues a call that leaves its result at the given place, and returns the number with which to
+/// wait for the call.
 type Queue<'c> = dyn Fn(usize, Where) -> Result<u32> + 'c;
 
 /// Waits for a call, and returns the bits of its result.

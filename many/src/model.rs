@@ -2,8 +2,8 @@
 //!
 //! T(p) = E[max of p local times] + α. For NCCL, the model adds the difference between the times
 //! that NCCL's own model predicts for p GPUs and for two GPUs. The expectation is over the measured
-//! samples, so it includes the variation between GPUs. α is the time of a sum on two GPUs minus
-//! this expectation, as the median over the lengths that are powers of two. The other lengths are
+//! samples, so it includes the variation between GPUs. α is the median, over the lengths that are
+//! powers of two, of the time of a sum on two GPUs minus this expectation. The other lengths are
 //! held out to test the model.
 
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ impl Times {
         median(self.caller.get(&(competitor.to_owned(), n))?.clone())
     }
 
-    /// Returns the lengths at which a competitor's wall times were measured.
+    /// Returns the lengths at which the wall times of a competitor were measured.
     pub fn called(&self, competitor: &str) -> Vec<u64> {
         self.caller.keys().filter(|(name, _)| name == competitor).map(|(_, n)| *n).collect()
     }
@@ -141,7 +141,8 @@ impl Times {
         Some(Paired { low, median: median(all)?, high })
     }
 
-    /// Returns the difference between the times of two competitors, as the median over all lengths.
+    /// Returns the median, over all lengths, of the difference between the times of two
+    /// competitors.
     pub fn above_at_all(&self, competitor: &str, base: &str) -> Option<f64> {
         let lengths = self.lengths(competitor).into_iter();
         median(lengths.filter_map(|n| Some(self.above(competitor, base, n)?.median)).collect())
@@ -159,7 +160,7 @@ impl Times {
         Some(all.iter().enumerate().map(|(i, time)| time * (below(i + 1) - below(i))).sum())
     }
 
-    /// Returns the smallest measured length from which on two GPUs are faster than one GPU.
+    /// Returns the smallest measured length at and above which two GPUs are faster than one GPU.
     pub fn pays_from(&self, competitor: &str) -> Option<u64> {
         let pays = |n: &u64| match (self.median(competitor, *n), self.median("one", *n)) {
             (Some(two), Some(one)) => two < one,
@@ -168,8 +169,8 @@ impl Times {
         self.lengths(competitor).into_iter().rev().take_while(pays).last()
     }
 
-    /// Returns the model's α in microseconds, which is the time minus the expected time of the
-    /// slowest shard, as the median over the powers of two.
+    /// Returns the model's α in microseconds: the median, over the powers of two, of the time minus
+    /// the expected time of the slowest shard.
     pub fn alpha(&self, competitor: &str) -> Option<f64> {
         let powers =
             self.lengths(competitor).into_iter().filter(|n| n.is_power_of_two() && parts(*n));

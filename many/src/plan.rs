@@ -109,7 +109,7 @@ impl<T: Datum> Plan<'_, T> {
         Ok(call)
     }
 
-    /// Sends elements whose chunk begins on another rank to this other rank.
+    /// Sends elements to another rank if their chunk begins there.
     fn move_elements(&self, slices: &[&dyn Slice<T>]) -> Result<()> {
         let size = size_of::<T>() as u64;
         for (seat, slice) in self.seats.iter().zip(slices) {

@@ -55,7 +55,7 @@ struct Played {
 impl Played {
     fn new() -> Played {
         let mut config = Config::default();
-        // These kernels end, but on a busy machine a block may take a long time.
+        // These kernels always end, but a block may take a long time on a busy machine.
         config.patience = Some(Duration::from_secs(120));
         Played { gpu: Gpu::with(config), threads: Stage::THREADS }
     }

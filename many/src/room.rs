@@ -1,5 +1,5 @@
 //! Estimates the memory and the time that interpreters need for a sum. A sum that does not fit into
-//! memory is rejected, and a long sum is announced.
+//! memory is rejected, and a note announces a sum that will take long.
 
 use many::{Datum, Error, Result};
 
@@ -16,7 +16,7 @@ const RATE: f64 = 4e6;
 /// and for the comparison.
 const COPIES: u128 = 4;
 
-/// Rejects a sum in interpreters that does not fit into this machine's memory. Prints a note if the
+/// Rejects an interpreted sum that does not fit into this machine's memory. Prints a note if the
 /// sum will need more than ten seconds or more than a gigabyte.
 pub(crate) fn check<T: Datum>(asked: &Sum, n: u128) -> Result<()> {
     let needed = COPIES * n * size_of::<T>() as u128;

@@ -34,7 +34,7 @@ fn columns() -> usize {
     terminal.map_or(100, |(terminal_size::Width(columns), _)| usize::from(columns).clamp(40, 100))
 }
 
-/// Returns an error of the program itself.
+/// Returns an error that comes from the program itself.
 pub(crate) fn failed(sentence: String) -> Error {
     Error::Gpus(sentence)
 }

@@ -12,6 +12,6 @@ pub(crate) fn of(plan: u32, call: u32) -> u64 {
 /// Returns an error that names the rank whose stamp differs.
 pub(crate) fn other(rank: u32) -> Error {
     Error::Gone(format!(
-        "rank {rank} is at a different call: every rank must make the same calls in the same order"
+        "rank {rank} has reached a different call: every rank must make the same calls in the same order"
     ))
 }

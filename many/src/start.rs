@@ -103,7 +103,7 @@ fn wait(mut ranks: Vec<Child>) -> many::Result<()> {
             Ok(Some(status)) if status.success() => false,
             Ok(Some(status)) => {
                 let text = format!("rank {rank} ended with {status}");
-                // A rank ends with code 1 if its result has the wrong bits.
+                // A rank exits with code 1 if its result has the wrong bits.
                 failures.push(match status.code() {
                     Some(1) => Error::Bits(text),
                     _ => Error::Gone(text),

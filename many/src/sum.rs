@@ -256,7 +256,8 @@ pub(crate) fn multicast(wanted: bool) -> Result<()> {
     )))
 }
 
-/// Repeats the call, and returns the bits of its result, which must be the same in all calls.
+/// Repeats the call, checks that the bits of its result are the same in all calls, and returns
+/// these bits.
 fn repeated(asked: &Sum, mut call: impl FnMut(u32) -> Result<u64>) -> Result<u64> {
     let mut bits = None;
     for number in 1..=asked.repeat.max(1) {

@@ -147,8 +147,7 @@ fn gated(times: &Times) {
     }
 }
 
-/// Prints the wall times of this program's sums and of torch's sums, if the samples contain the
-/// latter.
+/// Prints the wall times of this program's sums and, if the samples contain them, of torch's sums.
 fn callers(times: &Times) {
     let torch = times.called("torch");
     if torch.is_empty() {

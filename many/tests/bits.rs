@@ -144,7 +144,7 @@ fn a_block_of_another_call_is_an_error() {
             })
             .collect();
         let error = played::finish::<f32>(&blocks, &layout, Operation::Sum, 5).unwrap_err();
-        assert!(error.to_string().starts_with("rank 1 is at a different call"), "{error}");
+        assert!(error.to_string().starts_with("rank 1 has reached a different call"), "{error}");
     }
 }
 

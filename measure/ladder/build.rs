@@ -1,5 +1,5 @@
 //! Records the commit from which the program is built, for `env.toml`. A program that was copied to
-//! a GPU machine cannot ask git for the commit.
+//! a GPU machine cannot get the commit from git.
 
 use std::{path::Path, process::Command};
 

@@ -2,8 +2,8 @@
 
 use std::{ops::Deref, str::FromStr};
 
-/// The largest accepted size, in elements. Its size in bytes fits into 64 bits for every element
-/// type.
+/// The largest accepted size, in elements. The size in bytes of that many elements fits into 64
+/// bits for every element type.
 const LARGEST: u64 = 1 << 48;
 
 /// A number of elements.
@@ -69,7 +69,8 @@ impl FromStr for Size {
 }
 
 /// A list of sizes such as `1,257,2^20`, in the order in which they are written. The form
-/// `2^10..2^28` stands for the sizes that double from the first one, up to at most the last one.
+/// `2^10..2^28` stands for the first size and its successive doublings, up to at most the last
+/// size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes(pub Vec<Size>);
 

@@ -89,8 +89,8 @@ impl Kind {
         }
     }
 
-    /// Returns the kind whose unit executes this kind. Most machine instructions of 64-bit sums and
-    /// of remainders are integer instructions.
+    /// Returns the kind whose unit executes the instructions of this kind. Most machine
+    /// instructions of 64-bit sums and of remainders are integer instructions.
     pub(crate) fn unit(self) -> usize {
         match self {
             Kind::Wide | Kind::Remainder => Kind::Int as usize,
@@ -134,7 +134,7 @@ pub struct Code {
     /// For each instruction, the index of the line of machine code that contains it; a line holds
     /// eight instructions.
     pub lines: Vec<u32>,
-    /// For each instruction, its line of the CUDA source, or 0.
+    /// For each instruction, its line of the CUDA source, or 0 if it has none.
     pub source: Vec<u32>,
     /// Whether a warp may poll: a short loop repeats an atomic or an ordered load until its value
     /// changes. The number of repetitions depends on timing.

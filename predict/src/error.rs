@@ -5,12 +5,12 @@
 pub enum Error {
     /// The GPU has no table.
     #[error(
-        "there is no table for the GPU `{gpu}`: choose one of {known}, or name a folder that `ladder probe` has written on it"
+        "there is no table for the GPU `{gpu}`: choose one of {known}, or name a folder that `ladder probe` has written on that GPU"
     )]
     Unknown {
         /// The name that was given.
         gpu: String,
-        /// The names that have a table.
+        /// The names of the GPUs that have a table.
         known: String,
     },
     /// A file with a table cannot be read.
@@ -26,7 +26,7 @@ pub enum Error {
     Newer {
         /// The name of the kernel.
         kernel: String,
-        /// The compute capability that it needs, times ten.
+        /// The compute capability that the kernel needs, times ten.
         needs: u32,
         /// The name of the GPU.
         gpu: String,
@@ -53,7 +53,7 @@ pub enum Error {
     },
     /// An entry of a table is not a number.
     #[error(
-        "the table of `{file}` has `{key} = {value}`, which is not a positive number, or too large: run `ladder probe` again"
+        "the table of `{file}` has `{key} = {value}`, which is too large or not a positive number: run `ladder probe` again"
     )]
     Number {
         /// The name of the file that contains the table.

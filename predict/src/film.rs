@@ -23,14 +23,14 @@ pub struct Film {
     pub rate: f64,
     /// The largest number of blocks that are resident at the same time in the film.
     pub resident: u32,
-    /// The number of blocks that fit on the multiprocessor, and the resource that leaves no room
-    /// for one more.
+    /// The number of blocks that fit on the multiprocessor, and the resource that limits this
+    /// number.
     pub fits: (u32, &'static str),
     /// The number of blocks of the launch that run on this multiprocessor.
     pub blocks: u64,
     /// The number of registers per thread.
     pub registers: u32,
-    /// For each instruction, its line of the CUDA source, or 0.
+    /// For each instruction, its line of the CUDA source, or 0 if it has none.
     pub lines: Vec<u32>,
 }
 
@@ -71,7 +71,7 @@ pub fn film(gpu: &Gpu, recorded: &Blocks, grid: u64, registers: Option<u32>, cyc
     Film { cycles, lanes, flights, rate, resident, fits, blocks, registers, lines }
 }
 
-/// Returns the resource that leaves no room for a block more than `most`.
+/// Returns the resource that limits the number of resident blocks to `most`.
 fn bound(gpu: &Gpu, threads: u32, most: u32, registers: u32) -> &'static str {
     let (limits, warps) = (gpu.limits, threads.div_ceil(32) * (most + 1));
     if warps * 32 > limits.threads {
@@ -124,6 +124,12 @@ impl Film {
         let bytes = sum(&|load| self.rate * within(load.bus));
         let bus = bytes / self.rate / time;
         Part { cycles: [from, to], issue, states, flight, bytes, bus }
+    }
+
+    /// Returns the average number of cycles from a request to its data, weighted by bytes.
+    pub fn wait(&self) -> f64 {
+        let sum = |of: &dyn Fn(&Flight) -> f64| self.flights.iter().map(of).sum::<f64>();
+        sum(&|load| load.bytes * (load.back - load.leaves)) / sum(&|load| load.bytes).max(1.0)
     }
 
     /// Returns the number of bytes that fill the bus if each load takes as long as on an idle GPU.

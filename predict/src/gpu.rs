@@ -7,7 +7,7 @@ use crate::{code::Kind, error::Error};
 pub struct Gpu {
     /// The name of the GPU.
     pub name: String,
-    /// The source of the table, which is probes or a data sheet.
+    /// The source of the table: probes or a data sheet.
     pub source: &'static str,
     /// The number of multiprocessors.
     pub sms: u32,
@@ -30,8 +30,8 @@ pub struct Gpu {
     pub l2: f64,
     /// The latency, in cycles, of an atomic that returns a value.
     pub atomic: f64,
-    /// The minimum number of cycles between two atomics on one address, issued by any lanes on the
-    /// GPU.
+    /// The minimum number of cycles between two atomics on one address, regardless of which lanes
+    /// on the GPU issue them.
     pub same: f64,
     /// The latency, in cycles, of a fence after a store.
     pub fence: f64,
@@ -46,11 +46,12 @@ pub struct Gpu {
     pub dram: f64,
     /// Bytes per cycle that one multiprocessor can load from L2, and from memory.
     pub sm_bytes: [f64; 2],
-    /// Loaded latency: pairs of the throughput from memory, in bytes per cycle, and the latency of
-    /// a load, in cycles.
+    /// Loaded latency: pairs of a memory throughput, in bytes per cycle, and the latency of a load
+    /// at that throughput, in cycles.
     pub load: Vec<[f64; 2]>,
-    /// The errors of the validation, as 90th percentiles: in microseconds for small inputs, as a
-    /// fraction of the time for larger inputs, and as a fraction of the ratio of two kernels.
+    /// The prediction errors in the validation, as 90th percentiles: in microseconds for small
+    /// inputs, as a fraction of the time for larger inputs, and as a fraction of the ratio of two
+    /// kernels.
     pub errors: [f64; 3],
     /// The limits of a multiprocessor: threads, blocks, registers, and bytes of shared memory.
     pub limits: Limits,
@@ -137,7 +138,8 @@ impl Gpu {
         // instructions need the unit with 16 lanes. The CUDA programming guide gives 64 results per
         // cycle for the four schedulers together.
         cycles[Kind::Int as usize] = 2.0;
-        // No probe reads constants; the model assumes the latency of special registers.
+        // No probe measures reads of constants; the model assumes that they have the same latency
+        // as reads of special registers.
         latency[Kind::Constant as usize] = latency[Kind::Special as usize];
         latency[Kind::WarpBarrier as usize] = get("latency_warp_barrier")?;
         let (least, most) = (get("barrier_32")?, get("barrier_1024")?);
@@ -181,8 +183,8 @@ impl Gpu {
         })
     }
 
-    /// Returns a GPU like this one, but with the latency of an idle memory multiplied by `times`.
-    /// The waits in the queue of a busy memory, which depend on its bandwidth, do not change.
+    /// Returns a GPU like this one, but with the latency of idle memory multiplied by `times`. The
+    /// queueing delays of busy memory, which depend on its bandwidth, do not change.
     #[must_use]
     pub fn with_latency(mut self, times: f64) -> Gpu {
         let more = (times - 1.0) * self.load[0][1];
@@ -260,7 +262,7 @@ impl<'t> Table<'t> {
 
 /// Parses the loaded latencies into pairs of a throughput, in bytes per cycle, and a latency, in
 /// cycles. The rows are sorted by throughput; a row is omitted if its latency is not higher than
-/// that of the row before. The highest throughput must exceed [`MOST_OF`] times the bandwidth
+/// that of the previous row. The highest throughput must exceed [`MOST_OF`] times the bandwidth
 /// `dram`.
 fn latencies(table: &Table<'_>, mhz: f64, dram: f64) -> Result<Vec<[f64; 2]>, Error> {
     let missing = |key: &str| Error::Table { file: table.file.to_owned(), key: key.to_owned() };
@@ -289,7 +291,7 @@ fn latencies(table: &Table<'_>, mhz: f64, dram: f64) -> Result<Vec<[f64; 2]>, Er
     }
     match rising.last() {
         Some(last) if last[0] > MOST_OF * dram => Ok(rising),
-        _ => Err(missing("row for a load near the bandwidth of memory")),
+        _ => Err(missing("row with a throughput near the memory bandwidth")),
     }
 }
 

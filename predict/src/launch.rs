@@ -23,7 +23,7 @@ pub struct Launched {
     pub blocks: u64,
     /// The number of input bytes that all resident blocks together have in flight.
     pub flight: f64,
-    /// The number of atomic operations of the whole grid.
+    /// The number of atomic operations in the whole grid.
     pub atomics: f64,
     /// Whether warps may poll.
     pub polls: bool,

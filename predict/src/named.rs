@@ -32,7 +32,7 @@ impl Gpu {
     /// The names of the GPUs that have a table, from probes or from data sheets.
     pub const NAMES: [&str; 6] = ["h200", "h100", "a100", "rtx4090", "b200", "orin"];
 
-    /// Returns the GPU with this name, or the one whose probes are in this folder.
+    /// Returns the GPU with this name, or the GPU whose probe results are in this folder.
     pub fn named(name: &str) -> Result<Gpu, Error> {
         match name.to_ascii_lowercase().as_str() {
             "h200" => Gpu::parse(H200)?.with_errors(ERRORS[0]),
@@ -44,8 +44,8 @@ impl Gpu {
         }
     }
 
-    /// Reads a folder that `ladder probe` has written. The predictions get the error range of the
-    /// H100, for which the model also uses only probes.
+    /// Reads a folder that `ladder probe` has written. The predictions are given the error range of
+    /// the H100, for which the model also uses only probes.
     fn probed(folder: &str) -> Result<Gpu, Error> {
         if !Path::new(folder).is_dir() {
             let (gpu, known) = (folder.to_owned(), Gpu::NAMES.join(", "));
@@ -61,7 +61,7 @@ impl Gpu {
         Gpu::parse([(&probes.0, &probes.1), (&load.0, &load.1)])?.with_errors(ERRORS[1])
     }
 
-    /// Adds the errors of a validation.
+    /// Adds the prediction errors that a validation measured.
     fn with_errors(mut self, text: &str) -> Result<Gpu, Error> {
         let table = Table { file: "the validation", text };
         self.errors = [table.number("small_us")?, table.number("large")?, table.number("ratio")?];
@@ -90,12 +90,12 @@ mod tests {
         let expected = "`my.toml` is truncated: it ends in `dram_gb_per_s = 46`";
         assert!(said(number, load).contains(expected), "{}", said(number, load));
         let rows: String = load.lines().take(6).map(|line| format!("{line}\n")).collect();
-        let expected = "`my.csv` has no `row for a load near the bandwidth of memory`";
+        let expected = "`my.csv` has no `row with a throughput near the memory bandwidth`";
         assert!(said(probes, &rows).contains(expected), "{}", said(probes, &rows));
         for (key, bad) in [("mhz", "fast"), ("sms", "0"), ("sms", "-3"), ("sms", "1e9")] {
             let now = probes.lines().find(|line| line.starts_with(key)).unwrap();
             let odd = said(&probes.replace(now, &format!("{key} = {bad}")), load);
-            assert!(odd.contains("which is not a positive number"), "{odd}");
+            assert!(odd.contains("or not a positive number"), "{odd}");
         }
         let odd = format!("{probes}capability = new\n");
         assert!(said(&odd, load).contains("`capability = new`"), "{}", said(&odd, load));

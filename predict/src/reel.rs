@@ -9,7 +9,7 @@ pub enum State {
     Empty,
     /// The warp issues an instruction.
     Issue,
-    /// The warp could issue, but its scheduler issues an instruction of another warp.
+    /// The warp could issue, but its scheduler issues an instruction from another warp.
     Ready,
     /// The warp waits for the result of an arithmetic instruction, or for a unit.
     Math,
@@ -128,7 +128,7 @@ impl Reel {
             lanes.push(Lane { states: vec![empty], warps: Vec::new() });
         }
         lanes[slot].warps.push([now as u32, block as u32, warp as u32]);
-        // The slot is taken even if the warp does not issue in this cycle.
+        // The slot is occupied even if the warp does not issue in this cycle.
         self.show(scheduler, slot, now, State::Ready, Some(0));
         slot
     }

@@ -3,8 +3,8 @@
 //! A data sheet gives the number of multiprocessors, the clock rate and the bandwidth. Limits and
 //! throughputs follow from the compute capability (CUDA C++ Programming Guide, *Technical
 //! Specifications* and *Throughput of Native Arithmetic Instructions*). The latency of memory is a
-//! published figure. No document gives the times to start blocks and kernels, or the costs of
-//! fences and atomics; these numbers are those of an H200.
+//! published figure. No document states how long it takes to start blocks and kernels, or how much
+//! fences and atomics cost; these numbers are those of an H200.
 
 use crate::{
     code::Kind,

@@ -68,7 +68,7 @@ struct Resident {
     copies: Vec<(u32, f64)>,
 }
 
-/// L2 and DRAM, as one multiprocessor uses them.
+/// The model of L2 and DRAM for one multiprocessor.
 struct Memory<'g> {
     gpu: &'g Gpu,
     busy: f64,
@@ -229,7 +229,7 @@ pub(crate) fn simulate(gpu: &Gpu, work: &Work<'_>, mut reel: Option<&mut Reel>) 
                 schedulers[scheduler].push(warp);
             }
         }
-        // Each scheduler issues one instruction, of a warp that can issue.
+        // Each scheduler issues one instruction from a warp that can issue.
         let mut next = next_start;
         let mut doing = [Spent::Idle; SCHEDULERS];
         for s in 0..SCHEDULERS {

@@ -118,8 +118,8 @@ fn loads_first(insts: &[Inst], block: &mut [Op]) {
             needed.extend(&inst.reads);
         }
     }
-    // If an instruction would move ahead of one that reads or writes the same result register, the
-    // block stays unchanged.
+    // If an instruction would move ahead of another one that reads or writes its result register,
+    // the block stays unchanged.
     let mut late: Vec<u16> = Vec::new();
     for (op, early) in block.iter().zip(&early) {
         let inst = &insts[op.pc as usize];

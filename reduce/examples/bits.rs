@@ -1,4 +1,4 @@
-//! Prints the bits of sums on the host at awkward sizes: `cargo run -p samebits --example bits`.
+//! Prints the bits of host sums of awkward sizes: `cargo run -p samebits --example bits`.
 //!
 //! The output must be the same on every machine. `.ci/foreign --run` compares the output of other
 //! systems with that of this system.

@@ -18,11 +18,11 @@ use samebits::{
     log_sum_exp, moments, select, shape,
 };
 
-/// The number of elements after which an input repeats its elements.
+/// The period of an input, in elements: an input repeats after this number of elements.
 const PERIOD: u64 = 1_048_583;
 
-/// The largest input, in bytes, whose results are compared with the host. Larger inputs are only
-/// timed.
+/// The size in bytes of the largest input whose results are compared with those of the host. Larger
+/// inputs are only timed.
 const COMPARED: u64 = 1 << 23;
 
 struct Cases<'f> {
@@ -298,8 +298,8 @@ fn list<T: Drawn>(
     cases.case(&format!("list/{}/{name}", T::NAME), kernel, launch, what, expected)
 }
 
-/// Adds a case for ragged rows. Its launch has the prefix `ragged`, after which the script launches
-/// the queue.
+/// Adds a case for ragged rows. The script runs the case's launch, which has the prefix `ragged`,
+/// and then launches the queue.
 fn ragged<T: Drawn>(
     cases: &mut Cases<'_>,
     name: &str,

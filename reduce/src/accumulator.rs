@@ -8,8 +8,8 @@ pub trait Accumulator: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'stati
     #[doc(hidden)]
     const ZERO: Self;
 
-    /// Returns the neutral value that `neutral` selects. Combining a value with it does not change
-    /// the value.
+    /// Returns the neutral value that `neutral` selects. Combining it with any value gives that
+    /// value.
     #[doc(hidden)]
     fn none(neutral: Neutral) -> Self;
 
@@ -46,7 +46,7 @@ pub trait Accumulator: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'stati
     #[doc(hidden)]
     fn to_double(self) -> f64;
 
-    /// Returns a double, rounded to this type.
+    /// Rounds a double to this type.
     #[doc(hidden)]
     fn of_double(value: f64) -> Self;
 

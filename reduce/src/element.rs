@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// An element type: a float, an integer of 8 to 64 bits, or a `bool`. Halves (`f16` and `bf16`) are
-/// combined as `f32`, and integers of less than 32 bits as `i64`. Integers wrap.
+/// combined as `f32`, and integers narrower than 32 bits as `i64`. Integers wrap.
 pub trait Element:
     Read<Itself, Value = Self::Output> + Read<Truth, Value = i64> + Copy + Send + Sync + 'static
 {
@@ -25,7 +25,7 @@ pub trait WideElement: Element + Read<Wide, Value = Self::Wider> {
     type Wider: Accumulator;
 }
 
-/// Elements are read as they are.
+/// Elements are read without conversion.
 #[derive(Clone, Copy, Debug)]
 pub struct Itself;
 

@@ -1,5 +1,5 @@
-//! Reductions of elements at an address, for one type and one stream. The safe and the raw
-//! interface share this code.
+//! Reductions of elements at an address, for one type and one stream. The safe interface and the
+//! raw interface share this code.
 
 use std::{
     cell::{Cell, OnceCell},
@@ -94,8 +94,8 @@ impl<T: Element> Engine<T> {
         if self.queue.stream.is_capturing()? { Err(Error::Capturing) } else { Ok(()) }
     }
 
-    /// Computes the result over all elements at an address, which are converted as `W` specifies,
-    /// and waits for it. The stream must not be in capture mode.
+    /// Computes the result over all elements at an address, which are converted as `W` specifies.
+    /// Waits for the result. The stream must not be in capture mode.
     pub(crate) fn wait<W>(
         &self,
         operation: Operation,
@@ -159,7 +159,7 @@ impl<T: Element> Engine<T> {
     }
 
     /// Queues a reduction, like [`leave`](Engine::leave), but the stream's context must be current.
-    /// If `epoch` is not 0, the kernel writes the result for a host that polls.
+    /// If `epoch` is not 0, the kernel writes the result for a host thread that polls for it.
     pub(crate) fn launch<W>(
         &self,
         operation: Operation,

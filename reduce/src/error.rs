@@ -9,8 +9,8 @@ use crate::cuda::is_forked;
 /// The result of a fallible function in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of this crate. Its `Debug` output is also the message, so that `unwrap`, and a `main`
-/// that returns the error, print the message.
+/// An error of this crate. Its `Debug` output is also the message, so both `unwrap` and a `main`
+/// that returns the error print it.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -80,7 +80,7 @@ pub enum Error {
         "the {what} is a null pointer, but {n} elements are needed: pass the address of device memory"
     )]
     Null {
-        /// Either the input or the output.
+        /// The argument, which is either the input or the output.
         what: &'static str,
         /// The number of elements.
         n: u64,
@@ -103,7 +103,7 @@ pub enum Error {
         "the {what} belongs to a context of device {theirs}, but the stream belongs to another context, of device {ours}: use a stream of the slice's context"
     )]
     OtherContext {
-        /// Either the slice or the result.
+        /// The argument, which is either the slice or the result.
         what: &'static str,
         /// The ordinal of the slice's device.
         theirs: usize,
@@ -115,7 +115,7 @@ pub enum Error {
         "the {what} begins at address {address:#x}, which is not a multiple of the {size} bytes of an element: pass an aligned address"
     )]
     Misaligned {
-        /// Either the slice or the result.
+        /// The argument, which is either the slice or the result.
         what: &'static str,
         /// The address.
         address: u64,
@@ -134,7 +134,7 @@ pub enum Error {
         /// The maximum number of bytes.
         most: u64,
     },
-    /// There are no rows, or rows have no elements.
+    /// There are no rows, or the rows have no elements.
     #[error(
         "sums of rows need at least one row and one element: there are {rows} rows of {elements}"
     )]
@@ -204,11 +204,11 @@ pub enum Error {
         elements: u64,
     },
     /// There are no offsets.
-    #[error("there are no offsets: pass one more than there are rows, so at least one")]
+    #[error("there are no offsets: pass one more offset than there are rows, thus at least one")]
     NoOffsets,
     /// The offsets of a ragged row are invalid.
     #[error(
-        "row {row} has offsets {begin} to {end}, but the slice has {len} elements: offsets must not decrease, nor pass the end"
+        "row {row} has offsets {begin} to {end}, but the slice has {len} elements: offsets must neither decrease nor exceed the number of elements"
     )]
     Offsets {
         /// The number of the row.
@@ -229,7 +229,7 @@ pub enum Error {
         rank: usize,
     },
     /// A tensor has more elements than can be counted.
-    #[error("a tensor of the shape {shape:?} has more than 2^64 elements: reduce parts of it")]
+    #[error("a tensor of shape {shape:?} has more than 2^64 elements: reduce parts of it")]
     LargeShape {
         /// The shape.
         shape: Vec<u64>,
@@ -256,7 +256,7 @@ pub enum Error {
     },
     /// The operation is not defined for truth values.
     #[error(
-        "{operation} is not defined for truth values: use the sum for their number, the maximum for whether any is true, or the minimum for whether all are"
+        "{operation} is not defined for truth values: use the sum to count those that are true, the maximum to test whether any is true, or the minimum to test whether all are true"
     )]
     NotLogical {
         /// The operation.
@@ -272,7 +272,7 @@ pub enum Error {
     },
     /// The slice has no elements, so there is no smallest or largest element.
     #[error(
-        "there are no elements, so none of them is the smallest or the largest: pass at least one element"
+        "there are no elements, so there is no smallest or largest element: pass at least one element"
     )]
     NoElements,
     /// The operation cannot be computed by several GPUs together.
@@ -285,9 +285,9 @@ pub enum Error {
         /// The type of the elements.
         elements: &'static str,
     },
-    /// There are no kernels for products of integers of less than 32 bits.
+    /// There are no kernels for products of integers narrower than 32 bits.
     #[error(
-        "dot products are of f32, f64, f16, bf16, and integers of 32 or 64 bits, but the elements are {elements}: convert them first"
+        "dot products are only for f32, f64, f16, bf16, and integers of 32 or 64 bits, but the elements are {elements}: convert them first"
     )]
     NoProducts {
         /// The type of the elements.
@@ -303,7 +303,7 @@ pub enum Error {
         /// The number of elements in the second slice.
         second: u64,
     },
-    /// Two accumulators have too many elements together.
+    /// Two accumulators together have too many elements.
     #[error(
         "an exact accumulator takes at most 2^62 elements, but an accumulator of {ours} elements was merged with one of {theirs}: round them separately"
     )]

@@ -113,8 +113,8 @@ pub(crate) fn warps_of<A: Accumulator, R: Operate>(mut sums: Vec<A>, width: usiz
     values.chunks_mut(32).map(|warp| halve(warp, R::join)).collect()
 }
 
-/// Halves values, as ORDER.md defines it, and returns the result: combines the upper half of the
-/// values with the lower half, until one value is left.
+/// Combines values by halving, as ORDER.md defines it: combines the upper half of the values with
+/// the lower half until one value is left, and returns this value.
 pub(crate) fn halve<V: Copy>(values: &mut [V], join: impl Fn(V, V) -> V) -> V {
     let mut half = values.len() / 2;
     while half > 0 {

@@ -68,7 +68,7 @@ pub fn reduce_wide<T: WideElement>(slice: &[T], operation: Operation) -> T::Wide
     operate!(operation, R => all::<T, Wide, R>(slice))
 }
 
-/// Returns the number of elements that are not zero. NaN is not zero; -0 is.
+/// Returns the number of elements that are not zero. NaN counts as nonzero, and -0 as zero.
 pub fn count<T: Element>(slice: &[T]) -> u64 {
     all::<T, Truth, operations::Sum>(slice) as u64
 }

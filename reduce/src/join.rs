@@ -24,8 +24,8 @@ const STARTS: [&str; 2] = ["6004496033622802772", "1398030676"];
 /// the lower half.
 const BLANKS: [&str; 3] = ["6004515824832105551", "1398035284", "1398033487"];
 
-/// Returns the kernel of an operation for a type. `modern` says that the device has at least
-/// compute capability 8. If `pairs` is given, the template combines pairs of halves of this PTX
+/// Returns the kernel of an operation for a type. `modern` is true if the device has compute
+/// capability 8 or newer. If `pairs` is given, the template combines pairs of halves of this PTX
 /// type.
 pub(crate) fn join(
     text: &str,
@@ -181,7 +181,7 @@ fn empty(neutral: Neutral, types: &Types) -> &'static str {
     }
 }
 
-/// Returns the neutral value. Combining a value with it does not change the value.
+/// Returns the neutral value. Combining it with any value gives that value.
 fn neutral(neutral: Neutral, types: &Types) -> &'static str {
     match neutral {
         Neutral::Zero => "0",
@@ -198,7 +198,7 @@ fn number(literal: &str) -> u64 {
     number.expect("the literals in `types` are numbers")
 }
 
-/// Returns the bits of a neutral element. Combining a value with it does not change the value.
+/// Returns the bits of a neutral element. Combining it with any value gives that value.
 fn neutral_of_elements(neutral: Neutral, types: &Types) -> &'static str {
     match neutral {
         Neutral::Zero => "0",

@@ -2,15 +2,15 @@
 
 use crate::accumulator::Accumulator;
 
-/// The value of an empty slice, and the neutral value. Combining a value with the neutral value
-/// does not change it.
+/// The value of an empty slice, and the neutral value. Combining the neutral value with any value
+/// gives that value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neutral {
     /// Both are zero.
     Zero,
-    /// Both are the largest value of the type, but floats have NaN as the neutral value.
+    /// Both are the largest value of the type, except that the neutral value of floats is NaN.
     Largest,
-    /// Both are the smallest value of the type, but floats have NaN as the neutral value.
+    /// Both are the smallest value of the type, except that the neutral value of floats is NaN.
     Smallest,
     /// The value of an empty slice is zero, and the neutral value is NaN.
     ZeroOfNumbers,

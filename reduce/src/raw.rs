@@ -32,7 +32,7 @@ use crate::{
     kept::{numbered, of},
 };
 
-/// Returns the result over the `n` elements at an address. Waits for the result.
+/// Returns the result of an operation over the `n` elements at an address. Waits for the result.
 ///
 /// # Errors
 /// The stream is being captured, or one of the errors of [`reduce_into`] occurs.
@@ -54,12 +54,12 @@ pub unsafe fn reduce<T: Element>(
     numbered::<T>(stream)?.wait::<Itself>(operation, input)
 }
 
-/// Writes the result over the `n` elements at `input` to `output`. Does not wait, and can be
-/// captured into a graph.
+/// Writes the result of an operation over the `n` elements at `input` to `output`. Does not wait,
+/// and can be captured into a graph.
 ///
 /// # Errors
-/// The operation is only for floats, an address is null or misaligned, there are too many elements,
-/// or a call to the driver failed.
+/// The operation is not defined for the element type, an address is null or misaligned, there are
+/// too many elements, or a call to the driver failed.
 ///
 /// # Safety
 /// There must be `n` elements at `input` and room for one [`Element::Output`] at `output`, in
@@ -252,7 +252,7 @@ pub unsafe fn exact_words_into<T: ExactElement>(
 /// The same errors as for [`reduce`].
 ///
 /// # Safety
-/// The same errors as for [`reduce`].
+/// The requirements are those of [`reduce`].
 pub unsafe fn exact_accumulator<T: ExactElement>(
     stream: Stream,
     input: u64,
@@ -383,8 +383,8 @@ pub unsafe fn sum_rows_into<T: Element>(
     unsafe { reduce_rows_into::<T>(stream, Operation::Sum, input, rows, output) }
 }
 
-/// Writes the results over rows to consecutive elements at another address. Does not wait, and can
-/// be captured into a graph.
+/// Writes the result of an operation for each row to consecutive elements at another address. Does
+/// not wait, and can be captured into a graph.
 ///
 /// # Errors
 /// The same errors as for [`reduce_into`]. It is also an error if there are no rows, or if the rows

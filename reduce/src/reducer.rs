@@ -15,10 +15,10 @@ use crate::{
 /// Reduces slices of one type on one stream.
 ///
 /// A kernel is compiled when it is first needed, once in each context;
-/// [`prepare`](Reducer::prepare) compiles kernels in advance. The reducer owns a little device
-/// memory, which its launches share. These launches run one after another, in stream order, and
-/// each leaves the memory as it was before. Work that is captured into a graph has its own memory,
-/// so the graph may outlive the reducer and run concurrently with it.
+/// [`prepare`](Reducer::prepare) compiles kernels in advance. The reducer owns a small amount of
+/// device memory, which its launches share. These launches run one after another, in stream order,
+/// and each leaves the memory as it was before. Work that is captured into a graph has its own
+/// memory, so the graph may outlive the reducer and run concurrently with it.
 ///
 /// A reducer can be moved to another thread, but two threads cannot share it:
 ///
@@ -47,8 +47,8 @@ impl<T: Element> Reducer<T> {
     /// Returns the result of an operation over a slice. Waits for the result.
     ///
     /// # Errors
-    /// The operation is only for floats, the slice is in another context, or a call to the driver
-    /// failed.
+    /// The operation is not defined for the element type, the slice is in another context, or a
+    /// call to the driver failed.
     pub fn reduce(&self, operation: Operation, slice: &impl DevicePtr<T>) -> Result<T::Output> {
         operation.check::<T>()?;
         self.waiting(slice, |input| self.engine.wait::<Itself>(operation, input))
@@ -106,8 +106,8 @@ impl<T: Element> Reducer<T> {
         self.leaving(slice, result, leave)
     }
 
-    /// Returns the number of elements that are not zero. NaN is not zero; -0 is. Waits for the
-    /// result.
+    /// Returns the number of elements that are not zero. NaN counts as nonzero, and -0 as zero.
+    /// Waits for the result.
     ///
     /// # Errors
     /// The slice is in another context, or a call to the driver failed.
@@ -324,8 +324,8 @@ impl<T: Element> Reducer<T> {
     /// the device, like [`sum_rows_into`](Reducer::sum_rows_into).
     ///
     /// # Errors
-    /// The operation is only for floats, the rows do not fit the slice or the result, or a call to
-    /// the driver failed.
+    /// The operation is not defined for the element type, the rows do not fit the slice or the
+    /// result, or a call to the driver failed.
     pub fn reduce_rows_into(
         &self,
         operation: Operation,

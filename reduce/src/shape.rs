@@ -76,9 +76,10 @@ const KIB: u64 = 1 << 10;
 /// The largest size, in KiB, for each shape. The sizes were measured on an H200.
 ///
 /// A single warp needs no barrier. One block is fastest while each thread has few loads. For longer
-/// slices, eight blocks are fastest; for still longer ones, as many chunks as one warp can collect
-/// are fastest, or as many as a large device runs at the same time. From 16 to 24 MiB, 192 chunks
-/// are read faster than 256 chunks, whose addresses would be nearly a power of two apart.
+/// slices, eight blocks are fastest; for still longer slices, the fastest number of chunks is the
+/// number that one warp can collect, or the number that a large device runs at the same time. From
+/// 16 to 24 MiB, 192 chunks are read faster than 256 chunks, whose addresses would be nearly a
+/// power of two apart.
 const TABLE: [(u64, Cut); 10] = [
     (2, Cut::Block(32)),
     (16, Cut::Block(256)),

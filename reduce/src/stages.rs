@@ -26,9 +26,9 @@ use crate::{
     threads::each,
 };
 
-/// Checks that an operation can be divided into stages. The mean cannot, because no stage knows the
-/// total number of elements; integers of less than 32 bits cannot, because there are no kernels for
-/// them.
+/// Checks that an operation can be divided into stages. The mean cannot be divided, because no
+/// stage has the total number of elements. Operations on integers narrower than 32 bits cannot be
+/// divided either, because there are no kernels for them.
 ///
 /// # Errors
 /// The operation cannot be divided into stages, or is not defined for the elements.

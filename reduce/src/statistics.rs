@@ -19,8 +19,8 @@ pub(crate) fn check<T: Element>(operation: &'static str) -> Result<()> {
     Err(Error::OnlyFloats { operation, elements: <T as Read<Itself>>::TYPES.name })
 }
 
-/// Returns the number of threads that read a row: the least power of two with at most four vectors
-/// for each thread, but at most 256.
+/// Returns the number of threads that read a row: the smallest power of two for which each thread
+/// has at most four vectors, but at most 256.
 pub(crate) fn threads(elements: u64, size: u64) -> u32 {
     let vectors = elements.div_ceil(16 / size);
     vectors.div_ceil(4).min(256).next_power_of_two() as u32

@@ -62,7 +62,7 @@ macro_rules! stages {
     };
 }
 
-/// The templates for rows. Elements of less than four bytes have no ring, because an asynchronous
+/// The templates for rows. Elements smaller than four bytes have no ring, because an asynchronous
 /// copy moves at least four bytes.
 macro_rules! rows {
     ($layout:literal) => { rows!($layout, text!($layout "rows_spread_across")) };

@@ -1,5 +1,5 @@
-//! The instructions with which a device reads and combines elements, as far as they depend on the
-//! type and not on the operation.
+//! The instructions with which a device reads and combines elements, where they depend on the type
+//! and not on the operation.
 
 use crate::texts::{E1A8, E2A4, E2A8, E4A4, E4A8, E8A8, P2A4, Texts};
 
@@ -23,8 +23,8 @@ pub struct Types {
     pub(crate) extremes: [&'static str; 2],
     /// The bits of NaN, for floats.
     pub(crate) nan: Option<&'static str>,
-    /// The bits of elements that change no minimum, and of elements that change no maximum: 64 bits
-    /// for elements of eight bytes, and otherwise 32.
+    /// The bits of elements that leave every minimum unchanged, and of elements that leave every
+    /// maximum unchanged: 64 bits for elements of eight bytes, and otherwise 32.
     pub(crate) blanks: [&'static str; 2],
 }
 

@@ -66,7 +66,7 @@ pub enum TrapKind {
 }
 
 impl TrapKind {
-    /// Returns the short name that reports print.
+    /// Returns the short name that is printed in reports.
     pub fn name(self) -> &'static str {
         match self {
             TrapKind::OutOfBounds => "out of bounds",

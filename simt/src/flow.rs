@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::inst::{Dst, Inst, Op, Role, Src};
 
-/// A register of any width, as one number.
+/// The number of a register, which is unique across all widths.
 pub(crate) type Reg = u32;
 
 /// The registers to track while a kernel runs.

@@ -19,7 +19,7 @@ const FRESH: usize = 1 << 16;
 /// integer type.
 pub(crate) const POISON: u8 = 0xff;
 
-/// An allocation, in words of four bytes that blocks on several threads may share. Relaxed loads
+/// An allocation, stored as four-byte words that blocks on several threads may share. Relaxed loads
 /// and stores compile to plain moves, and a race in the kernel is not a race in the interpreter.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
@@ -93,8 +93,8 @@ impl Slot {
             .map_or(page.value, |words| words[(i % WORDS) as usize].load(Ordering::Relaxed))
     }
 
-    /// Reads bytes from the start of word `first` on. Bulk copies read megabytes, so the page is
-    /// looked up once for all of its words.
+    /// Reads bytes, starting with word `first`. Bulk copies read megabytes, so the page is looked
+    /// up once for all of its words.
     fn read_words(&self, mut first: u64, mut bytes: &mut [u8]) {
         if self.sparse.is_empty() {
             return put_words(&self.words[first as usize..], bytes);

@@ -113,7 +113,8 @@ impl Kernel {
         &self.target
     }
 
-    /// Returns whether the target is older than sm_70, and so has no program counter per lane.
+    /// Returns whether the target is older than sm_70, so that lanes have no program counters of
+    /// their own.
     pub(crate) fn is_before_volta(&self) -> bool {
         crate::arch::number(&self.target).is_some_and(|number| number < 70)
     }

@@ -47,7 +47,8 @@ impl Arg {
     }
 }
 
-/// The description of a launch. All fields are public, so you write a launch as a literal.
+/// The description of a launch. All fields are public, so you can write a launch as a struct
+/// literal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch<'a> {
     /// Name of the entry in the module.

@@ -17,11 +17,12 @@ pub struct Module {
     refused: Vec<(String, Vec<ParseError>)>,
     /// The initial bytes of global and constant variables.
     pub(crate) image: Vec<u8>,
-    /// The offsets of addresses in the image, and the offsets in the image to which they point.
+    /// For each address that is stored in the image: its offset in the image, and the offset in the
+    /// image to which it points.
     pub(crate) addresses: Vec<(usize, u64)>,
 }
 
-/// Limit on the bytes of a module's variables. A larger size is probably a mistake.
+/// Limit on the total size of a module's variables, in bytes. A larger size is probably a mistake.
 const LARGEST_IMAGE: u64 = 1 << 28;
 
 impl Module {
@@ -126,7 +127,7 @@ impl Module {
     }
 }
 
-/// Resolves the names among the initial values.
+/// Resolves the names that occur in initial values.
 fn addresses(
     vars: &[Var<'_>],
     offsets: &[u64],

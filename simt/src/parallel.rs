@@ -8,8 +8,8 @@ use std::{
 };
 
 /// Calls `work` for each item on at most `threads` threads (0 for one per core), and returns the
-/// results in the order of the items. Each thread passes a state of its own, which `init` returns,
-/// to `work`. A WebAssembly module has only one thread.
+/// results in the order of the items. Each thread passes its own state, which `init` returns, to
+/// `work`. A WebAssembly module has only one thread.
 ///
 /// # Panics
 /// Panics if `work` panics.

@@ -21,7 +21,7 @@ struct Spec {
     long: bool,
 }
 
-/// Approximate limit on the bytes of the output.
+/// Approximate limit on the size of the output, in bytes.
 const LONGEST: usize = 1 << 16;
 
 /// Limit on the width of a field, so that a mistake cannot fill the memory.

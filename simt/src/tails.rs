@@ -15,7 +15,8 @@ pub(crate) struct Tails {
     /// For each instruction, the number of the tail that begins there, counted from 1; 0 if no tail
     /// begins there.
     pub(crate) at: Vec<u16>,
-    /// Pairs of a barrier, given by the index of its instruction, and a tail after it.
+    /// Pairs of a barrier and a tail after it; the barrier is given by the index of its
+    /// instruction.
     pub(crate) behind: Vec<(u32, u16)>,
     pub(crate) count: u16,
 }

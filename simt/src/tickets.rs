@@ -74,10 +74,10 @@ impl Tickets<'_> {
         changed
     }
 
-    /// Marks the instructions that a branch on an atomic's result decides, which are those between
-    /// the branch and the point where its lanes reconverge. After a loop that waits for a result,
-    /// all following instructions are marked, because only that result ends the loop. A loop that
-    /// repeats a failed compare-and-swap does not wait for a result of other threads.
+    /// Marks the instructions that depend on a branch on an atomic's result, which are those
+    /// between the branch and the point where its lanes reconverge. After a loop that waits for a
+    /// result, all following instructions are marked, because only that result ends the loop. A
+    /// loop that repeats a failed compare-and-swap does not wait for a result of other threads.
     fn decide(&mut self, branch: usize, kind: usize) -> bool {
         if !self.followed.insert((branch, kind)) {
             return false;
@@ -118,7 +118,8 @@ impl Tickets<'_> {
     }
 }
 
-/// Returns whether memory belongs to a block or a thread, which may pass a result through it.
+/// Returns whether memory belongs to one block or one thread; a result may be passed through such
+/// memory.
 fn is_own(window: Window) -> bool {
     !matches!(window, Window::Global | Window::Const | Window::Param)
 }

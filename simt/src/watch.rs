@@ -1,7 +1,7 @@
 //! The observer that programs use to run kernels, and the interpreter compiled for it.
 //!
 //! [`Gpu::launch`] is generic, so every crate that calls it with its own observer compiles the
-//! interpreter again. [`Gpu::launch_watched`] is compiled here, once and optimized.
+//! interpreter again. [`Gpu::launch_watched`] is compiled only once, here, with optimization.
 
 use crate::{
     Counters, Error, Gpu, Launch, Module,
@@ -56,8 +56,8 @@ impl Gpu {
     ) -> Result<(), Error> {
         match watch {
             Some(watch) => self.launch(module, launch, watch),
-            // The interpreter without an observer is faster, but it is a second copy of the code. A
-            // page downloads the code, so it has only one copy.
+            // The interpreter without an observer is faster, but it is a second copy of the code.
+            // Web pages download the code, so for them only one copy is compiled.
             None if cfg!(target_family = "wasm") => {
                 self.launch(module, launch, &mut Watch::default())
             }

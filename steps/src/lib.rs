@@ -23,7 +23,7 @@ pub static STEPS: [&Step; 14] = [
     &v13_exact_sum::STEP,
 ];
 
-/// All studies. The book's WebAssembly modules do not use them.
+/// All studies. The book's WebAssembly modules do not include the studies.
 #[cfg(not(target_family = "wasm"))]
 pub static STUDIES: [&Study; 3] = [&small_sum::STUDY, &row_sum::STUDY, &matrix_sum::STUDY];
 

@@ -6,7 +6,8 @@
 use std::{env, process::ExitCode};
 
 use common::{
-    Step, cli,
+    Element, Step, cli,
+    plan::{Arg, Chip, Problem},
     testing::{self, STEP},
 };
 use libtest_mimic::{Arguments, Trial};
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
     let again =
         test("v12-bulk-copy::fills_the_ring_in_any_order".into(), ring(Schedule::Adversarial(0)));
     tests.push(again.with_ignored_flag(true));
+    let exact = steps::step("v13-exact-sum").expect("a step");
+    tests.push(test("v13-exact-sum::is_rounded_once".into(), || testing::rounded_once(exact)));
     for study in STUDIES {
         let ways = || study.ways.iter().copied();
         let name = format!("{}::every_kernel_runs_and_no_lost_element_is_verified", study.name);
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         testing::every_kernel(STEPS);
     }));
     tests.push(test("every_access_has_a_line".into(), every_access_has_a_line));
+    tests.push(test("no_chunk_is_empty".into(), no_chunk_is_empty));
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
@@ -75,6 +79,26 @@ fn test(name: String, run: impl FnOnce() + Send + 'static) -> Trial {
         run();
         Ok(())
     })
+}
+
+/// An empty last chunk would end where the chunk before it ends, and both would add the elements
+/// after the last whole vector.
+fn no_chunk_is_empty() {
+    // The number of vectors in v13's longest chunks.
+    let longest = 4095 * 512;
+    let sizes = [1, 257, 300, 511, 1 << 12].map(|chunks| 4 * longest * chunks);
+    let sizes = sizes.into_iter().chain([1 << 14, 1 << 20, 1 << 28, 1 << 32]);
+    for n in sizes.flat_map(|n| [n - 5, n - 4, n - 1, n, n + 1, n + 3, n + 4, n + 7]) {
+        for step in STEPS.into_iter().filter(|step| step.fixed_order && step.aligned == 16) {
+            let (block, chip) = (step.block(None), Chip::H200);
+            let plan = (step.plan)(&Problem { n, block, element: Element::F32, chip });
+            let [_, _, _, Arg::U64(size), Arg::U32(chunks), ..] = plan.launches[0].args[..] else {
+                panic!("{}: {:?}", step.name, plan.launches[0].args)
+            };
+            let before = u64::from(chunks - 1) * size;
+            assert!(before < n / 4, "{}: {n} floats in {chunks} chunks of {size}", step.name);
+        }
+    }
 }
 
 /// Findings name a line of the kernel or of a file that it includes, never a line of the PTX.

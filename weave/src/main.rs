@@ -34,7 +34,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Wasm { check } => wasm::run(&sh, *check),
         Task::Book(options) => book::run(&sh, options),
         _ => Err(said::Usage(
-            "the weaver has only `book`, `results` and `wasm`: run `cargo x` for everything else"
+            "the weaver runs only `book`, `results` and `wasm`: run `cargo x` for everything else"
                 .into(),
         )
         .into()),

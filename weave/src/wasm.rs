@@ -155,8 +155,8 @@ fn make(sh: &Shell, root: &Path, module: &Module, check: bool) -> Result<()> {
     Ok(())
 }
 
-/// Compiles a module. The flags make the module's bytes the same on every machine, and keep this
-/// machine's paths out of them.
+/// Compiles a module. The flags make the module's bytes the same on every machine, and remove this
+/// machine's paths from them.
 fn compile(sh: &Shell, root: &Path, package: &str) -> Result<Vec<u8>> {
     let home = |name: &str, folder: &str| {
         std::env::var_os(name)
@@ -180,8 +180,8 @@ fn compile(sh: &Shell, root: &Path, package: &str) -> Result<Vec<u8>> {
     fs::read(&path).with_context(|| format!("reading {}", path.display()))
 }
 
-/// Returns the script, which contains the module, compressed with gzip and encoded as base64, and
-/// passes it to the page that loads the script.
+/// Returns a script that contains the module, compressed with gzip and encoded as base64. The
+/// script passes the module to the page that loads it.
 fn script(module: &Module, wasm: &[u8], sources: &str) -> Result<String> {
     let wasm_hash = hex(&Hash::hash(wasm));
     Ok(format!(

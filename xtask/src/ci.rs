@@ -76,8 +76,8 @@ fn lint(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test` arguments for the tests that compile kernels. All but the first of these argument
-/// lists name the workspace, so that dependencies have the same features as in the part `test`, and
+/// `cargo test` arguments for the tests that compile kernels. All lists of arguments except the
+/// first name the workspace, so that dependencies have the same features as in the part `test`, and
 /// are not built again.
 const COMPILING: [&str; 3] = [
     "-p compiler",

@@ -16,8 +16,8 @@ struct Wheel {
 }
 
 /// The wheels, newest first. A CUPTI that is older than the driver's CUDA version records none of
-/// the driver's launches (12.9 under a 13.0 driver). A newer CUPTI with the same major version
-/// (13.5) does record them.
+/// the driver's launches (for example, 12.9 under a 13.0 driver). A newer CUPTI with the same major
+/// version, such as 13.5, does record them.
 const WHEELS: [Wheel; 2] = [
     Wheel { driver: 580, package: "nvidia-cuda-cupti==13.5.25" },
     Wheel { driver: 0, package: "nvidia-cuda-cupti-cu12==12.9.79" },
@@ -33,7 +33,7 @@ pub(crate) fn install(sh: &Shell) -> Result<()> {
             say!("installing {} for driver {driver} from PyPI into .venv (13 MB)", wheel.package)
         }
         None => say!(
-            "installing {} from PyPI into .venv (13 MB); it is the newest, because this machine has no driver that it must match",
+            "installing {} from PyPI into .venv (13 MB); this is the newest version, because this machine has no driver to match",
             wheel.package
         ),
     }

@@ -24,7 +24,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Returns the kernel without its head, which has the comment lines with its purpose and costs.
+    /// Returns the kernel without its first lines, which are comments that state its purpose and
+    /// costs.
     pub fn body(&self) -> String {
         let lines = self.source.lines().skip_while(|line| line.starts_with("//"));
         lines.map(|line| line.to_owned() + "\n").collect()

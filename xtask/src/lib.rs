@@ -1,6 +1,6 @@
 //! The project's own tools, combined in one command: `cargo x`.
 
-/// Prints a line. If standard output cannot be written to, fails without a panic.
+/// Prints a line. If standard output cannot be written to, returns an error instead of panicking.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;

@@ -1,5 +1,5 @@
-//! `cargo x peers`: compiles CUB and Thrust with a C ABI to a library that `ladder measure` loads
-//! if the library exists.
+//! `cargo x peers`: compiles CUB and Thrust to a library with a C ABI, which `ladder measure` loads
+//! if it exists.
 
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
@@ -18,8 +18,8 @@ const PINS: [&str; 5] = [
 /// The folder of the wheels.
 pub(crate) const VENV: &str = ".venv-peers";
 
-/// The CCCL that was released with the toolkit of these wheels. The toolkit's CUB is sometimes the
-/// faster one.
+/// The CCCL that was released with the toolkit of these wheels. The toolkit's CUB is sometimes
+/// faster than the newest CUB.
 const TOOLKITS: &str = "nvidia-cuda-cccl==13.0.85";
 
 /// The sources for a single sum and for a sum of each row.

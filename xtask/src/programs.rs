@@ -1,6 +1,6 @@
 //! Builds the workspace's programs together, and runs them without cargo.
 //!
-//! `cargo run -p NAME` builds dependencies with the features of only that program, so many
+//! `cargo run -p NAME` builds dependencies with the features of that program only, so many
 //! dependencies are built again for each program. If all programs are built together, each
 //! dependency is built once.
 

@@ -20,7 +20,8 @@ struct Layout {
     element: u32,
     local: u32,
     value: u32,
-    /// Whether an accumulator adds two elements with one instruction. Such a layout has no rows.
+    /// Whether an accumulator adds two elements with one instruction. Such a layout has no kernels
+    /// for rows.
     pairs: bool,
     /// Whether there are stages for several GPUs.
     stages: bool,
@@ -171,8 +172,8 @@ const SELECTIONS: [Family; 4] = [
 ];
 
 /// Returns the kernels of exact sums for a type: those for slices and rows, and the one for dot
-/// products. Their architecture is the same for all devices. `cut.rs` has the same numbers of
-/// threads.
+/// products. Their architecture is the same for all devices. The numbers of threads are the same as
+/// in `cut.rs`.
 fn exact(name: &str) -> ([Family; 2], Family) {
     let (slice, rows, dot) = match name {
         "f32" => ((FLOATS, 512, 4, 2), FLOATS_ROWS, (PRODUCTS, 512, 2, 2)),
@@ -215,7 +216,7 @@ const fn family(
 pub(crate) struct Variant {
     /// The path of the file, relative to the workspace.
     pub(crate) path: String,
-    /// The sources of the file, concatenated.
+    /// The concatenated sources of the file.
     pub(crate) source: String,
     architecture: u32,
     options: Vec<String>,
@@ -280,7 +281,7 @@ fn rows(layout: Layout, family: Family, aligned: bool) -> Result<Variant> {
     let words =
         aligned || matches!(family.name, "rows_chunks" | "rows_long") && layout.element >= 4;
     let rows = if words { family.rows } else { family.rows.min(4) };
-    // Loads of single elements have more latency to hide, so more blocks are resident where this
+    // Loads of single elements have more latency to hide, so more blocks are resident if this
     // spills only a few registers.
     let resident = match family.name {
         "rows_block" if !aligned && layout.element >= 4 => 6,
@@ -304,7 +305,8 @@ fn rows(layout: Layout, family: Family, aligned: bool) -> Result<Variant> {
     Ok(variant)
 }
 
-/// Returns the PTX file for a shape and a layout. The crate replaces the name of its entry point.
+/// Returns the PTX file for a shape and a layout. The crate replaces the name of the file's entry
+/// point.
 fn variant(layout: Layout, family: Family, suffix: &str, architecture: u32) -> Result<Variant> {
     let Layout { element, local, value, pairs, .. } = layout;
     let defined = [
@@ -380,7 +382,7 @@ impl Variant {
     }
 }
 
-/// Removes lines from PTX that have no effect, because every program that uses the crate contains
+/// Removes lines that have no effect from PTX, because every program that uses the crate contains
 /// these files.
 pub(crate) fn lean(ptx: &str) -> String {
     let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");

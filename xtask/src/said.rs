@@ -28,8 +28,8 @@ pub fn refused(error: &clap::Error) -> ExitCode {
     ExitCode::from(error.exit_code() as u8)
 }
 
-/// Prints an error. Returns 2 if the error is in the command line, and otherwise 1. A closed pipe is
-/// not an error.
+/// Prints an error. Returns 2 if the error is in the command line, and 1 otherwise. A closed pipe
+/// is not an error.
 pub fn failed(error: &anyhow::Error) -> ExitCode {
     if is_closed(error) {
         return ExitCode::SUCCESS;

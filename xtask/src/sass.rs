@@ -13,8 +13,8 @@ use xshell::{Shell, cmd};
 
 use crate::kernels;
 
-/// The assembler. The assembler's CUDA version is that of the driver under which the results were
-/// measured.
+/// The assembler. The CUDA version of the assembler is that of the driver with which the results
+/// were measured.
 const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
 /// The disassembler, which reads all older machine code.
 const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.5.37";

@@ -1,4 +1,4 @@
-// Sums of a matrix's rows, with one warp per row of 33 elements (Bell and Garland's CSR-vector, 2009, for dense rows).
+// Sums of a matrix's rows of 33 elements, with one warp per row (Bell and Garland's CSR-vector, 2009, for dense rows).
 extern "C" __global__ void run(const float* in, float* out, unsigned int n)
 {
     unsigned int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;

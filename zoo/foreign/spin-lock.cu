@@ -1,4 +1,4 @@
-// A lock with back-off (the CUDA C++ programming guide's mutex around __nanosleep), with plain additions inside it.
+// A lock with back-off (the CUDA C++ programming guide's mutex with __nanosleep), which guards plain additions.
 // Needs compute_70: __nanosleep.
 extern "C" __global__ void run(const int* in, long long* out, unsigned int n, unsigned int* lock)
 {

@@ -1,4 +1,5 @@
-//! Addresses of device memory. Plans bind addresses to kernel arguments, and copies use them.
+//! Addresses of device memory. Plans bind addresses to kernel arguments, and copies use addresses
+//! as sources and destinations.
 
 use std::{marker::PhantomData, ops::Range};
 
@@ -10,7 +11,7 @@ use crate::{Error, Result};
 pub struct Address<'m> {
     number: u64,
     bytes: u64,
-    /// Identifies the device for as long as the memory is live.
+    /// Identifies the device while the memory is live.
     device: usize,
     memory: PhantomData<&'m ()>,
 }
@@ -45,8 +46,8 @@ impl<'m> Address<'m> {
         )))
     }
 
-    /// Returns the range as numbers, for display in a trace. The numbers give no access to the
-    /// memory.
+    /// Returns the range as numbers, for display in a trace. These numbers cannot be used to access
+    /// the memory.
     pub fn numbers(self) -> Range<u64> {
         self.number..self.number + self.bytes
     }

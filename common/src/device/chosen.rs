@@ -8,8 +8,8 @@ use compiler::{Compiler, Kind, Stamp, Unit, beside, source_hash, woven};
 use super::ptx::{Ptx, target, version};
 use crate::{Element, Error, Kernel, Result};
 
-/// Returns the PTX of a kernel: the committed PTX, or newly compiled PTX if `kernel.cu` has
-/// changed.
+/// Returns the PTX of a kernel, which is the committed PTX or, if `kernel.cu` has changed, newly
+/// compiled PTX.
 ///
 /// `other` replaces the step's kernel. A `.cu` file is compiled, and a `.ptx` file is used
 /// unchanged.
@@ -17,7 +17,8 @@ pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx
     by(None, kernel, element, other)
 }
 
-/// Like [`of`], but always compiles with the requested compiler, even if the kernel is unchanged.
+/// Like [`of`], but always compiles the kernel with the requested compiler, even if it is
+/// unchanged.
 pub fn by(
     asked: Option<Kind>,
     kernel: &Kernel,
@@ -73,7 +74,7 @@ fn read(path: &Path) -> Result<String> {
         .map_err(|source| Error::File { doing: format!("reading {}", path.display()), source })
 }
 
-/// Refuses obviously malformed PTX, before a driver or the interpreter reads it.
+/// Rejects obviously malformed PTX before a driver or the interpreter reads it.
 fn looks_like_ptx(text: &str, file: &str) -> Result<()> {
     let reason = match text {
         _ if text.trim().is_empty() => "it is empty",

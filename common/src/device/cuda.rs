@@ -127,7 +127,7 @@ impl Cuda {
         self.launched.get()
     }
 
-    /// Allocates `bytes` bytes; `what` is their purpose, which an error message names.
+    /// Allocates `bytes` bytes; `what` describes their purpose in error messages.
     pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
         self.context.bind_to_thread().map_err(failed("allocating"))?;
         let (free, _) = self.context.mem_get_info().map_err(failed("asking for free memory"))?;
@@ -211,7 +211,8 @@ impl Cuda {
     /// Fills memory by repeating its first `bytes` bytes, and waits for the copies.
     pub fn repeat(&self, memory: &Memory, bytes: u64) -> Result<()> {
         let (whole, mut filled) = (memory.address(), bytes);
-        // Each copy doubles the filled part, so that part always ends with a complete repetition.
+        // Each copy doubles the filled part, so the filled part always ends with a complete
+        // repetition.
         while 0 < filled && filled < whole.bytes() {
             let more = filled.min(whole.bytes() - filled);
             self.copy(whole.first(more)?, whole.skip(filled))?;
@@ -235,7 +236,7 @@ impl Cuda {
         address.first(bytes)?.on(identity(&self.context))
     }
 
-    /// Returns the CUDA context, which creates events.
+    /// Returns the CUDA context, from which events are created.
     pub(crate) fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
@@ -250,7 +251,7 @@ impl Cuda {
         self.stream.cu_stream().cast()
     }
 
-    /// Makes this GPU the current one in this thread, for libraries that use the CUDA runtime.
+    /// Makes this GPU the current device of this thread, for libraries that use the CUDA runtime.
     pub fn bind(&self) -> Result<()> {
         self.context.bind_to_thread().map_err(failed("making the GPU the current one"))
     }
@@ -269,7 +270,7 @@ impl Cuda {
         Ok(value.max(0) as u64)
     }
 
-    /// Returns properties that measurements record but reports do not print.
+    /// Returns the properties that measurements record but reports do not print.
     pub fn hardware(&self) -> Result<Hardware> {
         let number = |attribute| self.number(attribute).map(|value| value as u32);
         let (_, memory_bytes) = self.context.mem_get_info().map_err(failed("asking the GPU"))?;
@@ -357,7 +358,7 @@ impl Drop for Memory {
     }
 }
 
-/// Identifies a GPU's memory. Opening a GPU twice gives the same identity.
+/// Identifies a GPU's memory. A GPU that is opened twice has the same identity both times.
 fn identity(context: &CudaContext) -> usize {
     context.cu_ctx().addr()
 }

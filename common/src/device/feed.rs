@@ -81,7 +81,7 @@ impl<'c> Feed<'c> {
         Ok(Feed { cuda, stream, places, started: event(cuda)?, spans: Vec::new() })
     }
 
-    /// Waits until nothing is running, discards earlier times, and starts the clock.
+    /// Waits until all work has finished, discards the earlier times, and starts the clock.
     pub fn start(&mut self) -> Result<()> {
         self.finish()?;
         self.spans.clear();
@@ -89,8 +89,7 @@ impl<'c> Feed<'c> {
         self.started.record(self.cuda.shared_stream()).map_err(failed("starting a clock"))
     }
 
-    /// Returns the host buffer for the next chunk, after waiting for the last copy from that
-    /// buffer.
+    /// Waits for the last copy from the next chunk's host buffer, and returns the buffer.
     pub fn piece(&mut self) -> Result<&mut [u8]> {
         let place = &mut self.places[self.spans.len() % 2];
         if let Some(last) = place.last {
@@ -102,8 +101,8 @@ impl<'c> Feed<'c> {
     }
 
     /// Sends the first `bytes` bytes of the buffer that [`piece`](Feed::piece) returned, and calls
-    /// `add` with their device address. The launches that `add` makes run after the copy, and the
-    /// next copy to the same slot runs after the launches. The function returns without waiting.
+    /// `add` with their device address. The launches in `add` run after the copy, and the next copy
+    /// to the same slot runs after these launches. The function returns without waiting.
     pub fn send(&mut self, bytes: u64, add: impl FnOnce(Address<'_>) -> Result<()>) -> Result<()> {
         let doing = || failed("sending a chunk to the GPU");
         let piece = self.spans.len();

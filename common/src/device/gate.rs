@@ -1,4 +1,4 @@
-//! A gate in a stream, which holds back all launches behind it until all of them are queued.
+//! A gate in a stream, which delays the launches behind it until all of them are queued.
 //!
 //! This file contains `unsafe` code, because only the driver's C functions make a stream wait for a
 //! number in host memory.
@@ -86,7 +86,7 @@ impl Gate {
             .ok()?;
         let (flag, watch) = (Arc::new(flag), Arc::default());
         let mut gate = Gate { flag, address, closings: 0, watch, keeper: None };
-        // Try the wait once, for the value that the flag already has.
+        // Test the wait once, for the value that the flag already has.
         gate.wait(cuda.shared_stream(), 0).ok()?;
         cuda.finish().ok()?;
         let (watch, flag) = (gate.watch.clone(), gate.flag.clone());

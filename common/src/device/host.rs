@@ -18,7 +18,7 @@ fn asked() -> Option<u64> {
     rest.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
 
-/// Returns the memory limit of a page of the book, whose code runs in WebAssembly.
+/// Returns the memory limit for a page of the book, where the code runs as WebAssembly.
 #[cfg(target_family = "wasm")]
 fn asked() -> Option<u64> {
     Some(256 << 20)

@@ -298,8 +298,8 @@ impl Interpreter {
         Observed { counters, checks, findings, printed, prints, trace }
     }
 
-    /// Finds state that the launches of `work` on `n` elements leave behind for later launches.
-    /// Only state that is changed by atomics is found.
+    /// Finds state that the launches in `work`, on `n` elements, leave behind for later launches.
+    /// Only state that atomics change is found.
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         if n > CHECKED {
             return Vec::new();
@@ -328,7 +328,7 @@ impl Interpreter {
 }
 
 impl Memory {
-    /// Returns the address of all bytes.
+    /// Returns the address of the entire memory.
     pub fn address(&self) -> Address<'_> {
         Address::of(self, self.address, self.bytes, Rc::as_ptr(&self.gpu).addr())
     }

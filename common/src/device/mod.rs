@@ -1,4 +1,4 @@
-//! Devices that run plans: a GPU or the interpreter. No other crate can add a kind of device.
+//! Devices that run plans: a GPU or the interpreter. Other crates cannot add a kind of device.
 
 use std::{
     fmt,
@@ -140,7 +140,7 @@ impl Device {
         }
     }
 
-    /// Allocates `bytes` bytes; `what` is their purpose, which an error message names.
+    /// Allocates `bytes` bytes; `what` describes their purpose in error messages.
     pub fn alloc(&self, what: &str, bytes: u64) -> Result<Memory> {
         match self {
             Device::Cuda(cuda) => cuda.alloc(what, bytes).map(Memory::Cuda),
@@ -203,8 +203,8 @@ impl Device {
         }
     }
 
-    /// Finds state that the launches of `work` on `n` elements leave behind for later launches. On
-    /// a GPU, the result is always empty.
+    /// Finds state that the launches in `work`, on `n` elements, leave behind for later launches.
+    /// On a GPU, the result is always empty.
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         match self {
             Device::Cuda(_) => Vec::new(),
@@ -232,14 +232,14 @@ impl Device {
 fn instead(reason: &Error) -> Option<String> {
     match reason {
         Error::NoDriver | Error::NoGpu => None,
-        other => Some(format!(
-            "note: {other}; this therefore runs on the interpreter, as with `--device simt`"
-        )),
+        other => {
+            Some(format!("note: {other}; the interpreter is used instead, as with `--device simt`"))
+        }
     }
 }
 
 impl Memory {
-    /// Returns the address of all bytes.
+    /// Returns the address of the entire memory.
     pub fn address(&self) -> Address<'_> {
         match self {
             Memory::Cuda(memory) => memory.address(),

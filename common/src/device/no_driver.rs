@@ -1,26 +1,26 @@
-//! The types of a GPU for systems that have no driver. These types have no values, so code that
-//! matches on a device compiles on every system.
+//! The GPU types for systems that have no driver. These types are uninhabited, so code that matches
+//! on a device compiles on every system.
 
 use super::{address::Address, facts::Facts, ptx::Ptx};
 use crate::{Error, Result, plan::Call};
 
-/// A GPU that cannot exist.
+/// A GPU; this type is uninhabited.
 #[derive(Debug)]
 pub enum Cuda {}
 
-/// Memory of a GPU that cannot exist.
+/// Device memory; this type is uninhabited.
 #[derive(Debug)]
 pub enum Memory {}
 
-/// A module on a GPU that cannot exist.
+/// A loaded module; this type is uninhabited.
 #[derive(Debug)]
 pub enum Program {}
 
-/// The counts for a launch on a GPU that cannot exist.
+/// The counts for a launch; this type is uninhabited.
 #[derive(Clone, Debug)]
 pub enum Counted {}
 
-/// A stopwatch for a GPU that cannot exist.
+/// A stopwatch; this type is uninhabited.
 #[derive(Debug)]
 pub enum Stopwatch {}
 

@@ -1,4 +1,4 @@
-//! PTX that is ready for a device, and the properties that can be read from its text.
+//! PTX that is ready to be loaded, and the properties that can be read from its text.
 
 #[cfg(not(target_family = "wasm"))]
 pub use super::chosen::{by, of};

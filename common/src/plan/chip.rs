@@ -21,7 +21,7 @@ pub struct Chip {
 const RESERVED: u32 = 1 << 10;
 
 impl Chip {
-    /// The figures for an H200 or H100.
+    /// The limits of an H200 or H100.
     pub const H200: Chip = Chip {
         sms: 132,
         threads: 2048,

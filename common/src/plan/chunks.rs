@@ -20,8 +20,8 @@ const KIB: u64 = 1 << 10;
 /// The largest input, in bytes, for each number of chunks. The last entry is for all larger inputs.
 ///
 /// An input with one chunk is no larger than the number of bytes that a block of 512 threads has in
-/// flight at once, with eight vectors per thread. Few chunks take less time to combine; many chunks
-/// keep all multiprocessors of a large chip busy.
+/// flight at once, with eight vectors per thread. With few chunks, few blocks start; many
+/// chunks keep all multiprocessors of a large chip busy.
 const TABLE: [(u64, u64); 5] =
     [(64 * KIB, 1), (1536 * KIB, 32), (2560 * KIB, 48), (8192 * KIB, 160), (u64::MAX, 256)];
 // ANCHOR_END: table

@@ -1,4 +1,4 @@
-//! The elements in each partial sum, so that every partial sum can be verified.
+//! The elements that each partial sum holds, so that every partial sum can be verified.
 
 use std::ops::Range;
 

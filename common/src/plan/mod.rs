@@ -1,4 +1,4 @@
-//! Plans. A step makes a plan for a problem, without a device.
+//! Plans. A step makes a plan for a problem; this does not require a device.
 
 mod call;
 mod chip;

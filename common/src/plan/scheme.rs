@@ -103,7 +103,7 @@ impl Plan {
         let held = problem.chip.resident(threads, stride.shared);
         let resident = (stride.resident / threads).clamp(1, held);
         let fill = u64::from(problem.chip.sms) * u64::from(resident);
-        // A remainder that is smaller than a vector does not need a block of its own.
+        // A remainder that is smaller than a vector does not need a separate block.
         let whole = |n: u64| n - n % stride.width;
         let blocks = whole(problem.n).div_ceil(stride.tile).clamp(1, fill);
         let launch = |n: u64, blocks: u64, input, sums| Launch {

@@ -31,7 +31,8 @@ pub struct Step {
     /// Makes the plan for a problem.
     pub plan: fn(&Problem) -> Plan,
     /// Experiments that are kept in the repository. Each variant is the same step with another
-    /// kernel, and is named after the change. A variant's `cures` states what the experiment shows.
+    /// kernel, and is named after the change. A variant's `cures` states the result of the
+    /// experiment.
     pub variants: &'static [Step],
 }
 
@@ -70,7 +71,7 @@ impl Step {
         )))
     }
 
-    /// Refuses an unaligned address if the kernel needs an aligned one.
+    /// Rejects an unaligned address if the kernel needs an aligned address.
     pub fn check_alignment(&self, address: Address<'_>) -> Result<()> {
         let beside = address.misalignment(self.aligned);
         if beside == 0 {

@@ -24,7 +24,7 @@ pub struct Counted {
     pub interpreter: Result<Vec<simt::Counts>, String>,
 }
 
-/// The largest number of elements that the interpreter adds for a comparison with a GPU.
+/// The largest input that the interpreter adds for a comparison with a GPU, in elements.
 const INTERPRETED: u64 = (1 << 21) - 1;
 
 /// The parameters from which a workload was generated, so that the interpreter can generate it
@@ -89,7 +89,7 @@ pub fn count<T: Scalar>(
     let interpreter = match n {
         ..=INTERPRETED => interpreted::<T>(step, ptx, cuda, n, block, drawn)
             .map_err(|error| format!("the interpreter stopped: {error}")),
-        _ => Err("the interpreter counts fewer than 2^21 elements".into()),
+        _ => Err("the interpreter counts only inputs of fewer than 2^21 elements".into()),
     };
     Ok(Counted { version: session.version(), passes: session.passes, hardware, interpreter })
 }

@@ -1,5 +1,5 @@
-//! Checks a kernel's name and parameters against a plan, because the errors that devices report are
-//! less specific.
+//! Checks a kernel's name and parameters against a plan, because a device would report a less
+//! specific error.
 
 use crate::{
     Error, Result,

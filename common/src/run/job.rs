@@ -107,8 +107,8 @@ impl<'d> Job<'d> {
 
     /// Verifies the job before it is timed, in three runs. The first run, on the workload, starts
     /// with cleared buffers; the sum and every partial sum are compared with the exact ones. The
-    /// second run adds numbers whose sums are exact, and starts with the memory that the first run
-    /// left. The third run adds fewer of these numbers, with another grid.
+    /// second run adds numbers whose sums are exact, and starts with the memory contents that the
+    /// first run left behind. The third run adds fewer of these numbers, with another grid.
     ///
     /// The interpreter observes only the first run.
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
@@ -201,8 +201,8 @@ impl<'d> Job<'d> {
     }
 
     /// Returns whether all partial sums were messages, and every slot is zero after the run. A
-    /// consumer may clear a whole slot, not only its flag. Then there is nothing to compare, and the
-    /// total alone shows whether the messages were right.
+    /// consumer may clear a whole slot, not only its flag. In that case, there is nothing to
+    /// compare, and only the total shows whether the messages were right.
     fn slots_are_empty(&self) -> Result<bool> {
         let (&[Scratch::Messages(count)], [memory]) = (&*self.plan.scratch, &*self.scratch) else {
             return Ok(false);
@@ -275,8 +275,8 @@ impl<'d> Job<'d> {
         Ok(sum[0])
     }
 
-    /// Reads the first bytes of the sum after all earlier launches have finished. There is only one
-    /// wait, as in a caller's program.
+    /// Reads the first bytes of the sum after all earlier launches have finished. The function
+    /// waits only once, as a caller's program would.
     pub fn fetch(&self, sum: &mut [u8]) -> Result<()> {
         self.device.read(&self.result, sum)
     }

@@ -79,7 +79,7 @@ impl Job<'_> {
     pub(super) fn leftover(&self, input: Address<'_>) -> Result<Option<String>> {
         let found = self.state_is_reset()?;
         // Two more runs start from the initial state, and the atomics are observed. An error that
-        // stops these runs is already known.
+        // stops these runs has already been found.
         let findings = self.device.state_of(self.problem.n, || {
             self.start_anew()?;
             let calls = self.calls(input)?;

@@ -98,7 +98,7 @@ impl Outcome {
         )))
     }
 
-    /// Explains why the sum is wrong, or how to find the reason.
+    /// Explains why the sum is wrong, or how to find out.
     fn why(&self, mismatch: &Mismatch) -> Option<String> {
         let Some(Observed { checks, findings, .. }) = &self.observed else {
             return Some("to find the reason, try `--device simt` with a smaller `--n`".into());

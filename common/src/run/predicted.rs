@@ -50,7 +50,7 @@ pub fn chip(gpu: &Gpu) -> Chip {
     Chip { sms: gpu.sms, threads, blocks, shared, shared_block, cluster }
 }
 
-/// Refuses a kernel that is compiled for a newer GPU.
+/// Rejects a kernel that is compiled for a newer GPU.
 fn accepts(step: &Step, ptx: &Ptx, gpu: &Gpu) -> Result<()> {
     let number = ptx::target(&ptx.text).trim_start_matches("sm_");
     let needs: u32 = number.trim_end_matches(char::is_alphabetic).parse().unwrap_or_default();
@@ -198,7 +198,7 @@ where
     let module = simt::Module::parse(&ptx.text)
         .map_err(|error| Error::BadPtx { file: ptx.file.clone(), reason: error.to_string() })?;
     let mut machine = simt::Gpu::new();
-    // A page of the book has no clock; to stop a run, the page terminates its Worker.
+    // A page of the book has no clock, and stops a run by terminating its Worker.
     if cfg!(target_family = "wasm") {
         machine.config_mut().patience = None;
     }

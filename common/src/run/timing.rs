@@ -11,8 +11,8 @@ pub struct Timing {
     pub gated: bool,
 }
 
-/// The number of samples that are discarded before the others, because the first launches find cold
-/// instruction caches.
+/// The number of initial samples that are discarded, because the instruction caches are cold in the
+/// first launches.
 pub(super) const WARM_UP: usize = 3;
 
 impl Timing {

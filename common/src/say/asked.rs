@@ -1,5 +1,5 @@
-//! Options that cannot be combined, options without an effect, and runs that will take long. Each
-//! such option is refused or reported, never ignored.
+//! Options that cannot be combined, options without an effect, and runs that will take a long time.
+//! Each such option is refused or reported, never ignored.
 
 use std::{io::Write as _, path::Path};
 
@@ -119,8 +119,8 @@ pub fn forewarn(device: &Device, n: u64, element: Element, kernels: usize) {
     }
 }
 
-/// Returns the note on a run with this many elements and kernels, if the run takes long or uses
-/// much memory.
+/// Returns the note on a run with this many elements and kernels, if the run takes a long time or
+/// uses a lot of memory.
 fn long(n: u64, element: Element, kernels: usize) -> Option<String> {
     // The elements are stored twice, on the host and on the device.
     let bytes = 2.0 * n as f64 * element.size() as f64;

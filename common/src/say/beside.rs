@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn large_sums_have_the_hardware_s_counts_alone() {
-        let why = "the interpreter counts fewer than 2^21 elements".to_owned();
+        let why = "the interpreter counts only inputs of fewer than 2^21 elements".to_owned();
         let counted = Counted { interpreter: Err(why.clone()), ..counted(|_| ()) };
         let table = launch(None, &counted.hardware[0]);
         assert_eq!(row(&table, "shared loads"), ["–", "28", "–"]);

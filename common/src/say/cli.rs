@@ -134,7 +134,7 @@ fn many(outcomes: &[Outcome], refusals: &[Refusal], options: &Options) -> String
     report::ladder(outcomes, refusals) + &asked::own_blocks(outcomes, options)
 }
 
-/// Runs the program of a study, which shows several kernels for one sum in one table, at the
+/// Runs the program of a study, which shows several kernels for the same sum in one table, at the
 /// study's sizes.
 pub fn study(study: &'static Study) -> ExitCode {
     main(study_command(study), study.ways, many)
@@ -230,7 +230,7 @@ fn print(
     if !options.predict.is_empty() {
         return predicted::print(steps, options, out);
     }
-    // The profile starts before the GPU is opened, so that it includes the opening.
+    // The profile starts before the GPU is opened, so that the opening is recorded too.
     let profile = options.profile.as_ref().filter(|_| !options.explain).map(|_| Profile::start());
     let device = Device::open(options.device, &options.settings())?;
     if options.explain {

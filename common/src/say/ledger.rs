@@ -134,7 +134,8 @@ fn lanes(counts: &Counts) -> String {
     format!("{:.1}", counts.thread_insts as f64 / counts.warp_insts as f64)
 }
 
-/// Implements `--lines`, which prints the kernel with the counts for its lines over all launches.
+/// Implements `--lines`, which prints the kernel with the counts for each line, summed over all
+/// launches.
 pub fn lines(outcome: &Outcome) -> String {
     let Some(observed) = &outcome.observed else { return String::new() };
     let mut costs: BTreeMap<u32, Counts> = BTreeMap::new();

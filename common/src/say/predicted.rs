@@ -1,4 +1,5 @@
-//! Prints predicted times. They have their own wording, their own table, and always a range.
+//! Prints predicted times. Predictions have their own wording and their own table, and are always
+//! printed with a range.
 
 use std::io::Write;
 
@@ -60,7 +61,7 @@ pub(super) fn print(
     Ok(())
 }
 
-/// Opens the GPU of this machine if it is the one whose times are predicted.
+/// Opens this machine's GPU if it is the GPU whose times are predicted.
 fn here(gpu: &Gpu, options: &Options) -> Result<Option<Device>> {
     if options.device == Choice::Simt {
         return Ok(None);
@@ -111,7 +112,7 @@ pub fn gpu(name: &str) -> Result<Gpu> {
     Gpu::named(name).map_err(|error| Error::Usage(error.to_string()))
 }
 
-/// Predicts one step on one GPU.
+/// Predicts the time of one step on one GPU.
 fn one(
     step: &'static Step,
     options: &Options,

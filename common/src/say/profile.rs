@@ -23,7 +23,7 @@ use crate::{
 /// A profile in progress, or the error that prevented it. The error is printed after the sums.
 pub(super) struct Profile(Result<Recording>);
 
-/// The width of the name column. Together with the other columns, the table has a width of 80.
+/// The width of the name column. With the other columns, the table is 80 columns wide.
 const NAME: usize = 24;
 
 impl Profile {

@@ -1,4 +1,4 @@
-//! The elements that a run adds, which are drawn numbers or numbers whose sums are exact.
+//! The elements that a run adds: either drawn numbers or numbers whose sums are exact.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use simt::parallel;
 
 /// The elements that a run adds.
 ///
-/// When drawn floats are added, the results are rounded, and rounding can hide the loss of one
-/// element among millions. Exact floats are random values of +1 and −1. Every partial sum in every
-/// tree is then a small integer, which is exact in any order, even for 2³² elements in single
-/// precision. An element that is left out or added twice is therefore detected. Exact integers can
-/// have any value.
+/// The additions of drawn floats are rounded, and rounding can hide the loss of one element among
+/// millions. Exact floats are random values of +1 and −1. Every partial sum in every tree is then a
+/// small integer, which is exact in any order, even for 2³² elements in single precision. An
+/// element that is left out or added twice is therefore detected. Exact integers can have any
+/// value.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'v, T> {
     kind: Kind<'v, T>,
@@ -56,7 +56,7 @@ impl<'v, T: Scalar> Elements<'v, T> {
         }
     }
 
-    /// Returns whether additions of these elements are rounded.
+    /// Returns whether the additions of these elements are rounded.
     pub fn round(&self) -> bool {
         matches!(self.kind, Kind::Drawn(_))
     }

@@ -27,7 +27,7 @@ pub enum Input {
 const CHUNK: usize = 1 << 16;
 
 impl Input {
-    /// Draws `n` elements. Chunk k comes from stream k of a ChaCha8 generator with this seed.
+    /// Draws `n` elements. Chunk k is drawn from stream k of a ChaCha8 generator with this seed.
     pub fn draw<T: Scalar>(self, n: u64, seed: u64) -> Result<Vec<T>, Error> {
         if let Input::OneHot(index) = self
             && index >= n

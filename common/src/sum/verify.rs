@@ -46,7 +46,8 @@ impl Verdict {
 pub enum Run {
     /// The first run, on the elements of the workload.
     First,
-    /// The second run, on exact [`Elements`], which starts with the memory that the first run left.
+    /// The second run, on exact [`Elements`], which starts with the memory contents that the first
+    /// run left behind.
     Exact,
     /// A run whose sum was correct, but that left message flags set or counters not reset.
     Messages,
@@ -172,7 +173,7 @@ pub fn first_wrong<T: Scalar>(
     Ok(None)
 }
 
-/// Returns the sum of the elements that a stage's sum holds.
+/// Returns the sum of the elements that one of a stage's sums holds.
 fn held<T: Scalar>(stage: &Stage, added: Elements<'_, T>, place: u64) -> Reference {
     let ranges = stage.holds.ranges(added.count(), place);
     ranges.fold(T::sum(&[]), |sum, range| sum.plus(added.sum(range)))

@@ -16,8 +16,8 @@ use crate::{
     device::{Address, Device, Memory, host},
 };
 
-/// The total size, in bytes, of the copies of the input that timing rotates through. It is so large
-/// that the input of each sample is outside L2, which has 60 MB on an H200.
+/// The total size, in bytes, of the copies of the input that timing rotates through. This size
+/// ensures that the input of each sample is outside L2, whose capacity is 60 MB on an H200.
 const ROTATION: u64 = 1 << 30;
 
 /// An input that is ready for any number of steps.

@@ -1,4 +1,4 @@
-//! Tests that the verdict detects one lost or duplicated element at a random index.
+//! Tests that the verdict detects a single lost or duplicated element at a random index.
 //!
 //! Each step is tried a few times, on small inputs. The following commands make a thousand tries
 //! over all steps, in the interpreter or, with larger inputs, on a GPU:
@@ -31,7 +31,7 @@ const INTERPRETED: u64 = 1 << 22;
 
 /// The largest input that is quick to draw, in elements.
 const QUICK: u64 = 1 << 24;
-/// One in this many tries may use a larger input, which takes seconds to draw.
+/// Only one in this many tries may use a larger input, because drawing such an input takes seconds.
 const SLOW: u64 = 30;
 
 /// Tests the verdict on a step that has faults at random indices.

@@ -11,7 +11,7 @@ pub(super) fn interpreter(settings: &Settings) -> Device {
     Device::open(Choice::Simt, settings).expect("the interpreter needs nothing")
 }
 
-/// Opens the first GPU if there is one and it supports the step; otherwise prints why it is
+/// Opens the first GPU if there is one and it supports the step; otherwise prints why the GPU is
 /// skipped.
 pub(super) fn gpu(step: &Step) -> Option<Device> {
     let required = std::env::var("REDUCE_REQUIRE_GPU").is_ok_and(|value| !value.is_empty());

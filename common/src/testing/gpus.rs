@@ -9,8 +9,8 @@ use crate::{
     sum::{Input, Workload},
 };
 
-/// The names of simulated GPUs. Some have fewer threads, less shared memory, or smaller clusters or
-/// none; some have many multiprocessors or only one.
+/// The names of simulated GPUs. Some have fewer threads, less shared memory, smaller clusters or no
+/// clusters; some have many multiprocessors or only one.
 pub(super) const GPUS: [&str; 6] =
     ["sm_86:28", "sm_90:1", "sm_70:80", "sm_120:170", "sm_70:1", "sm_120:1"];
 

@@ -168,7 +168,7 @@ fn edited(step: &Step, program: Program<'_>, folder: &Folder) {
     ends(&output.expect("the program starts"), &named, 0);
 }
 
-/// Tests that closed standard output is not an error.
+/// Tests that a closed standard output is not an error.
 fn closed(program: Program<'_>) {
     let mut child = command(program)
         .args(["--n", "1,2,3,1000", "--format", "json"])

@@ -168,7 +168,7 @@ fn plans(step: &Step) {
 fn holds_all(step: &Step, holds: &Holds, n: u64, most: u64) {
     let held = |index| holds.ranges(n, index).map(|range| range.end - range.start).sum::<u64>();
     let (name, count) = (step.name, holds.count());
-    // The last matrix may be incomplete, so a sum of its part may have no element; but no part may
+    // The last matrix may be incomplete, so a sum in its part may have no element, but no part may
     // be empty.
     let last = match *holds {
         Holds::Matrices { tile, count, .. } => {

@@ -1,4 +1,4 @@
-// The lower half is added to the upper half; the last element finally holds the sum.
+// The lower half is added to the upper half; at the end, the last element holds the sum.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -1,4 +1,4 @@
-// Two tests, one after the other, each guard their own load.
+// There are two separate tests, each of which guards one load.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

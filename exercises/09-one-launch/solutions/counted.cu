@@ -1,4 +1,4 @@
-// The block that finds the counter full resets it.
+// The block that takes the last ticket resets the counter.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element);
 

@@ -1,4 +1,4 @@
-// Chunk p has the tiles p, p + Parts, and so on, of blockDim.x elements each: the chunks are interleaved.
+// Chunks are interleaved: chunk p has the tiles p, p + Parts, ..., each of blockDim.x elements.
 const unsigned int Parts = 8;
 
 // Returns the sum of the elements that a thread loads from chunk p.

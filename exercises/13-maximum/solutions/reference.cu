@@ -1,4 +1,4 @@
-// The largest element: a tree whose neutral element is the lowest value.
+// Finds the largest element in a tree whose neutral element is the lowest value.
 // The lowest Element: minus infinity, or the smallest int.
 __device__ Element lowest()
 {

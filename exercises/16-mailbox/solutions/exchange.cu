@@ -1,4 +1,4 @@
-// The last block keeps its own sum, and empties the slots of the others; thread 0 adds them one by one.
+// The last block keeps its own sum; its thread 0 consumes the other blocks' sums one by one.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Words = sizeof(Element) / 4;
 union Message { Element value; unsigned int word[Words]; };

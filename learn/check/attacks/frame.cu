@@ -1,4 +1,4 @@
-// The frame of an attack: it gives every exercise the same names, so that one body attacks many of them.
+// The common frame of all attacks: it defines the same names for every exercise, so one body fits many exercises.
 // TASK is the number of the exercise.
 #define EACH ((TASK >= 4 && TASK <= 7) || TASK == 14 ? 2u : 1u)
 #define TILES (TASK <= 7 || (TASK >= 12 && TASK <= 14))
@@ -60,7 +60,7 @@ __device__ Element tree(Element sum)
     if (!TILES && blockIdx.x == gridDim.x - 1) end = n; \
     (void)tid; (void)first; (void)end;
 
-// The vectors of a block, and the elements after the last vector, for one thread of `many`.
+// Returns thread `who`'s share of a block's elements: whole vectors, then the rest; `many` threads share the block.
 __device__ Element loaded(const Element* in, ull n, ull first, ull end, unsigned int who, unsigned int many)
 {
     Element sum = none();
@@ -96,7 +96,7 @@ __device__ Element consume(ull* slot)
 }
 #endif
 
-// Stores the sum of a block, which thread 0 has; a single launch adds the partial sums too.
+// Stores the sum of a block, which thread 0 holds; in a single launch, the last block adds the partial sums too.
 #if SINGLE
 #define STORE(sum) do { \
     __shared__ bool last; \

@@ -7,8 +7,8 @@ use compiler::{Compiler, ELEMENTS, Error, Kind, Unit, beside, woven};
 
 use crate::exercise::shown;
 
-/// Returns the requested compiler, or any available one if none is requested. If no compiler is
-/// available, downloads NVRTC.
+/// Returns the requested compiler or, if none is requested, any available compiler. If no compiler
+/// is available, downloads NVRTC.
 ///
 /// # Errors
 /// No compiler is available, and NVRTC cannot be downloaded.

@@ -35,7 +35,7 @@ impl Exercise {
         self.folder.join("kernel.cu")
     }
 
-    /// Returns whether a path, however it is spelled, leads to the reader's file.
+    /// Returns whether a path, in any spelling, refers to the reader's file.
     pub fn is_own(&self, path: &Path) -> bool {
         let whole = |path: &Path| fs::canonicalize(path).ok();
         whole(path).is_some_and(|path| Some(path) == whole(&self.kernel()))

@@ -218,7 +218,7 @@ fn hint(exercise: &Exercise, progress: &mut Progress) -> Result<Ended> {
     Ok(Ended::Well)
 }
 
-/// Prints a solution, after a confirmation.
+/// Prints a solution after the reader has confirmed the request.
 fn show(exercise: &Exercise) -> Result<Ended> {
     let number = exercise.task.number;
     write!(io::stdout(), "Show a solution to exercise {number}, {}? [y/N] ", exercise.task.name)?;

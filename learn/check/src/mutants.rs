@@ -1,9 +1,9 @@
 //! Tests the judge: changes each correct solution in one place, and requires that the judge rejects
 //! it.
 //!
-//! `learn/check/harmless.txt` lists the mutants that pass. For each one, it gives the reason why
-//! the mutant is as correct as its original, or why no test can distinguish the two. A mutant that
-//! compiles to the same PTX does not count.
+//! `learn/check/harmless.txt` lists the mutants that pass. For each mutant, the file gives the
+//! reason why the mutant is as correct as its original, or why no test can distinguish the two. A
+//! mutant that compiles to the same PTX does not count.
 
 use std::{
     collections::BTreeMap,
@@ -34,7 +34,7 @@ pub struct Mutant {
     pub source: String,
 }
 
-/// The replacements for words and operators that stand alone.
+/// The replacements for stand-alone words and operators.
 const WORDS: &[(&str, &[&str])] = &[
     ("__syncthreads();", &[""]),
     ("__syncwarp();", &[""]),
@@ -114,8 +114,8 @@ fn changes(code: &str) -> Vec<(String, String, usize)> {
                     && (from.ends_with([';', ')']) || !wordy(end))
                     && !code[end..].starts_with('<')
             } else {
-                // With a space on both sides, the character is an operator, not part of a pointer
-                // or template.
+                // If there is a space on both sides, the character is an operator, not part of a
+                // pointer or template.
                 !before.is_some_and(operator)
                     && !operator(end)
                     && before.is_some_and(|b| bytes[b] == b' ')

@@ -11,11 +11,11 @@ use judge::Task;
 
 use crate::ended::Ended;
 
-/// The last exercise whose kernel is launched like the kernel of its chapter.
+/// The last exercise whose kernel is launched in the same way as the kernel of its chapter.
 const LAST: usize = 7;
 
-/// Returns the arguments with which cargo predicts the time of a kernel that replaces the chapter's
-/// kernel.
+/// Returns the arguments for a cargo command that predicts the time of a kernel that replaces the
+/// chapter's kernel.
 fn arguments(task: &Task, path: &Path, gpu: &str) -> Result<Vec<OsString>> {
     if task.number > LAST {
         bail!(

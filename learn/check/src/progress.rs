@@ -37,7 +37,7 @@ impl Progress {
     /// The path refers to a folder, a pipe or a device, or the file cannot be read.
     pub(crate) fn load(other: Option<&Path>) -> Result<Progress> {
         let file = other.map_or_else(|| exercises().join("progress.txt"), Path::to_owned);
-        // An invalid byte damages only its own line.
+        // An invalid byte affects only its own line.
         let read = Progress::read(&String::from_utf8_lossy(&bytes(&file)?));
         Ok(Progress { file, ..read })
     }

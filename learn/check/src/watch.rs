@@ -10,11 +10,11 @@ use crate::ended::Ended;
 /// overwrites or replaces the file, or how coarse the file system's timestamps are.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Calls a function for each new content of a file; returns only if the function fails.
+/// Calls a function each time the content of a file changes; returns only if the function fails.
 pub(crate) fn watch(path: &Path, mut each: impl FnMut(&str) -> Result<Ended>) -> Result<Ended> {
     let mut last = None;
     loop {
-        // While an editor saves, the file may be missing or empty.
+        // While an editor is saving the file, it may be missing or empty.
         let text = compiler::read(path).ok().filter(|text| !text.trim().is_empty());
         if text.is_some() && text != last {
             each(text.as_deref().unwrap_or_default())?;

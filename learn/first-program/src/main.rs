@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let mut launch = stream.launch_builder(&reduce);
         launch.arg(&from).arg(&mut to).arg(&n);
-        // SAFETY: the kernel takes these types, and stays within `n` elements and
+        // SAFETY: the kernel takes arguments of these types, and accesses only `n` elements and
         // `blocks` sums.
         unsafe { launch.launch(config)? };
         swap(&mut from, &mut to);

@@ -13,7 +13,7 @@ use crate::scene::Scene;
 use crate::task::{Budget, Shape};
 use crate::verdict::{Failure, Stage};
 
-/// Checks how the work is shared, and compares the counts of launches in `float` with each budget.
+/// Checks how the work is shared, and compares the counts of `float` launches with each budget.
 pub(crate) fn budget(case: &Case) -> Said {
     if matches!(case.task.shape, Shape::Tiles { .. }) {
         lesson(case)?;
@@ -163,7 +163,7 @@ fn measured(case: &Case, scene: Scene<'_>, most: impl Fn(&Cost, u64) -> Option<u
     Ok(said.join("; "))
 }
 
-/// Returns the lines of a source that consist of one call to `printf`, possibly after an `if`.
+/// Returns the lines of a source that consist of a single call to `printf`, possibly after an `if`.
 /// Their instructions are free. A line that also assigns a value or calls another function is
 /// counted.
 pub(crate) fn printing(source: &str) -> Vec<u32> {

@@ -8,8 +8,8 @@ use crate::case::{Case, Said};
 use crate::held::held;
 use crate::verdict::{Failure, Stage};
 
-/// Runs the kernel under further schedules, which the seed chooses, in addition to the one for
-/// which counts are defined.
+/// Runs the kernel under further schedules, which depend on the seed, in addition to the schedule
+/// for which counts are defined.
 pub(crate) fn clean(case: &Case) -> Said {
     let (task, threads) = (case.task, case.task.blocks[0]);
     if !task.volatile {

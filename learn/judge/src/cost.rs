@@ -2,7 +2,7 @@
 
 use simt::Counts;
 
-/// A kind of count, with advice on how to reduce it.
+/// A kind of count, with advice on how to reduce the count.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// The counted event, in the plural.
@@ -11,7 +11,7 @@ pub struct Cost {
     pub of: fn(&Counts) -> u64,
     /// Whether the count grows with the number of elements.
     pub grows: bool,
-    /// Advice for reducing the count, which holds in any exercise.
+    /// Advice for reducing the count, which applies to every exercise.
     pub advice: &'static str,
 }
 

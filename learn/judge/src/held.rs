@@ -48,7 +48,7 @@ pub(crate) fn held(scene: &Scene<'_>, seed: u64) -> Result<Seen, Box<Failure>> {
                 let launch = finding.launch as usize - 1;
                 let here = Scene { grid: grids[launch.min(grids.len() - 1)], ..*scene };
                 let said = format!(
-                    "{}: a later launch over the same memory goes wrong: {}",
+                    "{}: a later launch over the same memory fails: {}",
                     here.what(),
                     state.sentence()
                 );
@@ -98,7 +98,7 @@ fn left_behind(scene: &Scene<'_>, seen: &Seen, grids: &[u32]) -> Result<(), Box<
     let mailbox = seen.left.iter().zip(grids).find_map(|(left, grid)| Some((left.flag?, *grid)));
     if let Some((slot, grid)) = mailbox {
         let said = format!(
-            "{}: the kernel leaves the flag of `slots[{slot}]` set, and the next launch would take that value for a new one: clear each flag when you consume the value",
+            "{}: the kernel leaves the flag of `slots[{slot}]` set, and the next launch would mistake that value for a new one: clear each flag when you consume the value",
             Scene { grid, ..*scene }.what()
         );
         return Err(Box::new(Failure::new(Stage::Right, said)));
@@ -121,15 +121,16 @@ fn grids(scene: &Scene<'_>, launches: usize) -> Vec<u32> {
     let mut others = grids.iter().cycle().skip_while(|grid| **grid != scene.grid).skip(1);
     let mut next = || others.next().copied().unwrap_or(scene.grid);
     let mut all = vec![scene.grid; launches.min(2)];
-    // The largest grid is not in the list of grids; the other grids follow it as well.
+    // If the first grid is the largest grid, which is not in the list, the grids in the list
+    // follow.
     while all.len() < launches {
         all.push(if grids.contains(&scene.grid) { next() } else { grids[all.len() % grids.len()] });
     }
     all
 }
 
-/// Returns whether a launch wrote all its results. A wrong kernel that wrote all its results lacks
-/// the idea of the exercise, not a line of code.
+/// Returns whether a launch wrote all its results. If such a kernel is wrong, it lacks the idea of
+/// the exercise, not a line of code.
 fn written(left: &Left) -> bool {
     left.unwritten.iter().flatten().all(|unwritten| !unwritten)
 }

@@ -1,7 +1,7 @@
 //! Checks that the kernel follows the lesson: lanes, warps and blocks must share the work.
 //!
 //! A budget limits an absolute count in one launch. The limits in this file follow from the launch,
-//! so they hold for every type, block size and grid, and at sizes that the seed chooses.
+//! so they hold for every type, block size and grid, and at sizes that depend on the seed.
 
 mod copies;
 mod mailbox;
@@ -20,7 +20,8 @@ use crate::scene::{Scene, Seen, blocks};
 use crate::task::{Operation, Shape};
 use crate::verdict::{Failure, Stage};
 
-/// Counts a few launches, and compares the busiest lane, warp and block with the limits.
+/// Counts the events of a few launches, and compares the busiest lane, warp and block with the
+/// limits.
 pub(crate) fn lesson(case: &Case) -> Result<(), Box<Failure>> {
     for (element, n, threads, grid) in scenes(case) {
         let scene = Scene { traced: true, ..case.scene(element, n, threads, grid) };
@@ -91,7 +92,7 @@ impl Work {
     fn of(block: &BlockTrace, input: &Range<u64>, doubles: &BTreeSet<u32>, size: u64) -> Work {
         let mut work = Work::default();
         for event in block.rounds.iter().flat_map(|round| &round.events) {
-            // A `double` counts as one value in each exercise, whatever the element type is.
+            // In every exercise, a `double` counts as one value, regardless of the element type.
             let size = if doubles.contains(&event.ptx_line) { 8 } else { size };
             work.add(event, input, u64::from(event.bytes).div_ceil(size));
         }
@@ -376,7 +377,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         if let Some(warp) = idle.filter(|_| all_idle > spare(scene)) {
             return failure(
                 format!(
-                    "warp {warp} of block {block} loads {} of the {} elements, and its share is {}: share the elements among all warps of {}",
+                    "warp {warp} of block {block} loads {} of the {} elements, but its share is {}: share the elements among all warps of {}",
                     group(work.by_warp(warp)),
                     group(scene.n),
                     group(4 * limits.least),

@@ -3,7 +3,8 @@
 //! A [`Task`] states how its kernel is launched, which results the kernel must give, and its
 //! budgets. [`judge()`] runs a kernel in the interpreter, on fresh random numbers, under many
 //! orders of execution, and stops at the failure to fix first. The judge uses no files, threads,
-//! clocks or processes, so it can run in a web page. Its callers compile and print.
+//! clocks or processes, so it can run in a web page. Its callers compile the kernels and print the
+//! verdicts.
 //!
 //! # Map
 //!

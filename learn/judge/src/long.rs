@@ -1,5 +1,5 @@
 //! Checks sizes beyond 2^31 and 2^32, because an index that is too narrow wraps only there. Also
-//! checks sizes in between, which the seed chooses.
+//! checks sizes in between, which depend on the seed.
 
 use std::ops::Range;
 
@@ -28,8 +28,8 @@ fn word(element: Element, page: u64) -> u32 {
     match element {
         Element::I32 => number,
         Element::F32 => (number as f32).to_bits(),
-        // Both words of a `double` are equal. Few bits are set, so the sum of a tile does not
-        // round.
+        // Both words of a `double` are equal. Few bits are set, so the sum of a tile is not
+        // rounded.
         Element::F64 => (f64::from(number % 15 + 1).to_bits() >> 32) as u32,
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn long(case: &Case) -> Result<Option<&'static str>, Box<Failure>> {
 }
 
 /// Checks the results of blocks around 2^31 elements, of the last blocks, and of blocks somewhere
-/// in grids whose sizes the seed chooses. In these blocks, a full tile must cost as much as in a
+/// in grids whose sizes depend on the seed. In these blocks, a full tile must cost as much as in a
 /// small grid.
 fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
     let tile = each * u64::from(case.task.blocks[0]);
@@ -180,7 +180,7 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
     // The stride is more than 2^30 vectors.
     shared_out(case, SHARED_OUT, 10)?;
     shared_out(case, (1 << 32) - 13, 4 * 8)?;
-    // The seed chooses other sizes and grids.
+    // Other sizes and grids, which depend on the seed.
     for power in [20, 25, 29] {
         let random = mixed(case.seed ^ power << 50);
         let n = (1u64 << power) + random % (7 << power);
@@ -189,8 +189,8 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// Runs the blocks at five places of a grid whose threads have `each` elements. No two blocks may
-/// add the same element, and in total the blocks must add about their share of the elements.
+/// Runs the blocks at five positions in a grid whose threads have `each` elements. No two blocks
+/// may add the same element, and in total the blocks must add about their share of the elements.
 fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failure>> {
     let threads = case.task.blocks[0];
     let grid = n / (each * u64::from(threads)) + u64::from(each == 1);
@@ -264,9 +264,10 @@ const ENDS: u64 = 1 << 21;
 /// Checks that one block with very many elements exceeds the budget of this run, as every correct
 /// kernel does.
 fn endless(case: &Case) -> Result<(), Box<Failure>> {
-    // The low 32 bits of the first size are 13, and a quarter of it is negative as an `int`. The low
-    // 32 bits of a quarter of the second size are 0. The simulated memory holds only three quarters
-    // of its elements, of which a block loads few before its instructions are spent.
+    // The low 32 bits of the first size are 13, and a quarter of this size is negative as an `int`.
+    // The low 32 bits of a quarter of the second size are 0. The simulated memory holds only three
+    // quarters of its elements, but a block loads only a few of them before it reaches the limit on
+    // instructions.
     unending(case, (1 << 33) + 13)?;
     unending(case, 1 << 34)
 }

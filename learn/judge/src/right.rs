@@ -21,8 +21,8 @@ const FEW: [u64; 4] = [1, 513, 65, 2051];
 /// Tests every size in every type, then other block sizes, large grids, and sizes beyond 32 bits.
 pub(crate) fn right(case: &Case) -> Said {
     let (usual, others) = case.task.blocks.split_first().expect("every task has a block size");
-    // The input without elements is the rarest case, so it comes after the sizes that show a fault
-    // more clearly.
+    // The empty input is the rarest case, so it comes after the sizes that show a fault more
+    // clearly.
     for n in SIZES[1..].iter().chain([&SIZES[0]]) {
         for (element, _) in &case.modules {
             for grid in case.task.shape.grids(*n, *usual) {
@@ -31,7 +31,7 @@ pub(crate) fn right(case: &Case) -> Said {
         }
     }
     for (k, (element, _)) in (0..).zip(&case.modules) {
-        // The seed chooses this size, so no kernel can be written for this size alone.
+        // This size depends on the seed, so no kernel can be written for this size alone.
         let n = 1 + mixed(case.seed ^ (k << 40)) % 3000;
         for grid in case.task.shape.grids(n, *usual) {
             held(&case.scene(*element, n, *usual, grid), case.seed)?;
@@ -64,7 +64,7 @@ pub(crate) fn right(case: &Case) -> Said {
         lesson(case)?;
     }
     if let Some(most) = case.task.shape.most() {
-        // The largest grid is checked only once, because checking so many blocks takes long.
+        // The largest grid is checked only once, because checking so many blocks takes a long time.
         held(&case.scene(Element::F32, 1026, *usual, most), case.seed)?;
         for (element, n) in [(Element::F32, 300_007), (Element::F64, 4099), (Element::I32, 0)] {
             if case.has(element) {
@@ -291,13 +291,13 @@ fn peaks(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// Checks that all grids give the same bits in any order and on any GPU, for numbers whose sums
-/// round. With a mailbox, the bits may differ from grid to grid.
+/// Checks that all grids give the same bits in any order and on any GPU, for numbers whose sums are
+/// rounded. With a mailbox, the bits may differ from grid to grid.
 fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
     let threads = case.task.blocks[0];
     let sizes = [(Element::F32, (1 << 15) + 3), (Element::F64, 4099), (Element::F32, 300)];
     let long = (Element::F32, 100_003 + case.seed % 5000);
-    // The seed chooses this size, so a kernel cannot fix its order for known sizes alone.
+    // This size depends on the seed, so a kernel cannot fix its order for known sizes alone.
     let power = 1 << (18 + case.seed % 4);
     let longer = (Element::F32, power + mixed(case.seed) % power);
     let sizes = sizes.into_iter().chain([long, longer]);
@@ -340,7 +340,8 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
             _ => {}
         }
         if mailbox {
-            // A sum in order of arrival can have the same bits in many orders of execution.
+            // A sum that is added in order of arrival can have the same bits in many orders of
+            // execution.
             runs.extend((20..40).filter(|_| at < 2).map(|seed| (7, order(seed), None)));
             runs.sort_by_key(|(grid, ..)| *grid);
         }

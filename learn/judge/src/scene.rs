@@ -33,8 +33,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) prints: &'a Printed,
 }
 
-/// The output of the latest launch that printed: a description of the launch, the first lines, and
-/// the number of calls of `printf`.
+/// The output of the latest launch that called `printf`: a description of the launch, the first
+/// lines, and the number of calls of `printf`.
 pub(crate) type Printed = std::cell::RefCell<Option<(String, Vec<String>, u64)>>;
 
 /// The number of blocks that a trace records.
@@ -90,9 +90,10 @@ impl Scene<'_> {
         let mut config = Config::default();
         config.schedule = self.schedule;
         config.patience = None;
-        // Messages are not updated, only replaced, and a poll that gives way never runs out of tries.
+        // Exercises with messages need no delays, because messages are replaced, not updated, and a
+        // poll that is delayed at every attempt never runs out of attempts.
         config.stalls = matches!(self.task.shape, Shape::Single { .. });
-        // The launch of a few blocks ends before other host threads have started.
+        // A launch of a few blocks would end before further host threads have started.
         config.threads = usize::from(self.grid <= 8);
         if let Some(arch) = self.gpu {
             config.play(arch);
@@ -155,7 +156,7 @@ impl Scene<'_> {
             args: args.into_iter().map(Arg::U64).collect(),
         };
         let mut watch = (self.watched || self.traced).then(|| {
-            // A trace takes much memory, so the checks observe other launches instead.
+            // A trace uses a lot of memory, so the checks observe other launches instead.
             let mut watch = if self.traced { Watch::default() } else { simt::checks() };
             watch.0 = Some((Counters::default(), Prints::first(SHOWN)));
             watch.4 = match self.traced {

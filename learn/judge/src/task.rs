@@ -43,8 +43,8 @@ pub struct Task {
     pub measured: (u64, u32),
     /// The budgets of that launch.
     pub budgets: &'static [Budget],
-    /// The idea that a kernel lacks if it is correct below this size and wrong from this size on,
-    /// or if it exceeds a budget that the idea reduces.
+    /// A size, and the idea that a kernel lacks if it is correct below this size and wrong from
+    /// this size on, or if it exceeds a budget that the idea reduces.
     pub idea: (u64, &'static str),
 }
 

@@ -3,7 +3,8 @@
 use crate::task::Task;
 use crate::verdict::{Failure, Stage};
 
-/// Adds to a failure the type that the source uses in place of `Element`, if that explains it.
+/// If the source uses a type other than `Element` and this explains the failure, adds the type to
+/// the failure.
 pub(crate) fn named(task: &Task, source: &str, failure: Failure) -> Failure {
     if failure.stage != Stage::Right || failure.said.contains("parameters") {
         return failure;

@@ -1,4 +1,4 @@
-//! Draws the input of a kernel: random numbers whose sums never round.
+//! Draws the input of a kernel: random numbers whose sums are never rounded.
 //!
 //! Each number is a multiple of a unit, which is a power of two. Its factor has so few bits that
 //! every partial sum of every tree is exact. Therefore the judge needs no tolerance, which could
@@ -40,8 +40,8 @@ pub(crate) enum Draw {
     /// Negative numbers. If the type has NaN, one element in eight is NaN: a kernel that replaces
     /// NaN with 0 gives a wrong maximum.
     SomeNan,
-    /// Negative numbers, except one per tile of this size. The exception lies in a different
-    /// thirty-second of each tile, so a kernel that omits a warp misses the maximum.
+    /// Negative numbers, with one exception per tile of this size. The exception lies in a
+    /// different thirty-second of each tile, so a kernel that omits a warp misses the maximum.
     Peaks(u64),
     /// NaN, minus infinity and the lowest number. Most runs of 64 elements also contain a single
     /// larger element: a zero of either sign, the smallest or the largest number of either sign, or
@@ -63,8 +63,8 @@ impl Values {
         Values::of_bits(bits, element, n, seed, draw)
     }
 
-    /// Draws n elements whose sums round. The second half has the numbers of the first one with the
-    /// other sign, in another order, so that the sum consists of rounding errors.
+    /// Draws n elements whose sums are rounded. The second half contains the negated numbers of the
+    /// first half in another order, so that the sum consists of rounding errors.
     pub(crate) fn rounded(element: Element, n: u64, seed: u64) -> Values {
         let bits = if element == Element::F64 { 53 } else { 24 };
         let mut values = Values::of_bits(bits, element, n, seed, Draw::Signed);
@@ -166,7 +166,7 @@ impl Values {
         let one = [
             each(|at| format!("that is element {at} alone"), &|u| u),
             each(|at| format!("as if element {at} were left out"), &|u| right - u),
-            each(|at| format!("as if element {at} were taken twice"), &|u| right + u),
+            each(|at| format!("as if element {at} were added twice"), &|u| right + u),
             first,
             none,
         ];
@@ -181,7 +181,7 @@ impl Values {
         let right = (self.sum(of) / unit(self.element)) as i64;
         (from..).zip(of).find_map(|(at, units)| {
             let times = (3..=most).find(|k| self.wrapped(right + (k - 1) * units) == given)?;
-            Some(format!("as if element {at} were taken {times} times"))
+            Some(format!("as if element {at} were added {times} times"))
         })
     }
 }
@@ -216,7 +216,8 @@ fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
     };
     let at = |place: u64| {
         let run = mixed(seed ^ !(place / 64));
-        // A run consists only of NaN, or only of the lowest value, or has a peak.
+        // A run of 64 elements consists only of NaN, consists only of the lowest value, or has one
+        // peak.
         let kind = run % 8;
         let random = mixed(seed ^ place) as usize;
         if kind > 2 && place % 64 == run >> 8 & 63 {
@@ -364,12 +365,12 @@ mod tests {
             assert_eq!(looks(sum(0..100)), "that is the sum of the elements 0 to 99 alone");
             assert_eq!(looks(0.0), "that is the sum of no elements");
             assert_eq!(looks(sum(5..250)), "");
-            assert_eq!(looks(wrapped(sum(0..256) + sum(7..8))), "as if element 7 were taken twice");
+            assert_eq!(looks(wrapped(sum(0..256) + sum(7..8))), "as if element 7 were added twice");
             let looks = likeliest;
             let three = wrapped(3.0 * sum(0..1));
-            assert_eq!(looks(1, three), "as if element 0 were taken 3 times");
+            assert_eq!(looks(1, three), "as if element 0 were added 3 times");
             let eight = wrapped(sum(0..33) + 7.0 * sum(32..33));
-            assert_eq!(looks(33, eight), "as if element 32 were taken 8 times");
+            assert_eq!(looks(33, eight), "as if element 32 were added 8 times");
             assert_eq!(looks(1, 0.5 * sum(0..1)), "");
         }
     }

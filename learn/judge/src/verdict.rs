@@ -15,8 +15,8 @@ pub struct Verdict {
     pub passed: Vec<(Stage, String)>,
     /// The failure, if there is one.
     pub failure: Option<Failure>,
-    /// A description of the latest launch that printed, its first lines, and its number of calls of
-    /// `printf`.
+    /// A description of the latest launch that called `printf`, its first lines, and its number of
+    /// calls of `printf`.
     pub printed: Option<(String, Vec<String>, u64)>,
 }
 
@@ -36,7 +36,7 @@ pub enum Stage {
 pub struct Failure {
     /// The stage that found the failure.
     pub stage: Stage,
-    /// A description that names a line, a size or a count.
+    /// A description of the failure that names a line, a size or a count.
     pub said: String,
     /// The lines of the source that the description names.
     pub lines: Vec<u32>,

@@ -1,4 +1,4 @@
-//! The judge in a page of the book: answers a kernel in JSON with a verdict in JSON.
+//! The judge in a page of the book: takes a kernel in JSON, and returns the verdict in JSON.
 //!
 //! The judge is a separate WebAssembly module, because few readers who use a figure also do an
 //! exercise, and on a phone every byte takes time to load.
@@ -35,8 +35,8 @@ struct Answer {
     lines: Vec<u32>,
 }
 
-/// Answers a question in JSON with an answer in JSON. If the question has no answer, the reply has
-/// a sentence with the reason.
+/// Takes a question in JSON, and returns the answer in JSON. If the question has no answer, the
+/// reply contains a sentence that states the reason.
 pub fn ask(question: &str) -> String {
     let answer = match serde_json::from_str(question) {
         Ok(question) => answer(&question),

@@ -32,7 +32,7 @@ pub struct Predicted {
     pub us: f64,
     /// The range of the prediction, from the validation; `None` if the GPU has been changed.
     pub range: Option<[f64; 2]>,
-    /// The microseconds of each part of the time, the largest part first.
+    /// The parts of the time, in microseconds, largest first.
     pub parts: Vec<(&'static str, f64)>,
 }
 
@@ -46,8 +46,8 @@ pub struct Filmed {
     pub threads: u32,
     /// The largest number of blocks that are resident at the same time in the film.
     pub resident: u32,
-    /// The number of blocks that fit on the multiprocessor, and the resource that leaves no room
-    /// for one more.
+    /// The number of blocks that fit on the multiprocessor, and the resource that limits this
+    /// number.
     pub fits: (u32, &'static str),
     /// The number of blocks of the launch that run on this multiprocessor.
     pub blocks: u64,
@@ -67,7 +67,7 @@ pub struct Filmed {
     pub lines: Vec<u32>,
     /// The number of KiB that the bus transfers.
     pub kib: f64,
-    /// The blocks, as the caption of the table.
+    /// The caption of the table, which describes the blocks.
     pub caption: String,
     /// The film in words.
     pub words: String,

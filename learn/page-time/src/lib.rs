@@ -17,8 +17,8 @@ pub use answer::{Answer, Filmed, Predicted, run};
 pub use question::{CYCLES, Question};
 pub use words::{HEAD, Row};
 
-/// Answers a question in JSON with an answer in JSON. If the question has no answer, the reply has
-/// a sentence with the reason.
+/// Takes a question in JSON, and returns the answer in JSON. If the question has no answer, the
+/// reply contains a sentence that states the reason.
 pub fn ask(question: &str) -> String {
     let answer = match serde_json::from_str(question) {
         Ok(question) => run(&question),

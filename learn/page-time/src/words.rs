@@ -77,7 +77,8 @@ pub(crate) fn summary(whole: &Part, film: &Film, gpu: &Gpu) -> String {
     format!(
         "In {} cycles ({us:.1} µs), the four schedulers issue in {} of their cycles. \
          The time of the {} warp slots is {} issuing, {} waiting for memory, {} waiting for arithmetic or for the warp's turn, {} waiting for shared memory, shuffles, atomics and barriers, and {} without a warp.{starts} \
-         On average, {:.1} KiB are in flight, that is, requested but not yet usable; {:.1} KiB fill the bus if each load takes the {:.0} cycles of an idle memory, and more if loads take longer. \
+         On average, {:.1} KiB are in flight, that is, requested but not yet usable. \
+         A load takes {:.0} cycles, in which the bus can transfer {:.1} KiB; on an idle memory, it takes {:.0} cycles, in which the bus can transfer {:.1} KiB. \
          The bus transfers {:.1} KiB, {} of what it can transfer for one of {} multiprocessors at the bandwidth that probes reach, which is below the peak in the data sheet.",
         film.cycles,
         percent(whole.issue),
@@ -88,8 +89,10 @@ pub(crate) fn summary(whole: &Part, film: &Film, gpu: &Gpu) -> String {
         of(&TOGETHER),
         of(&[State::Empty]),
         whole.flight / 1024.0,
-        film.fills(gpu) / 1024.0,
+        film.wait(),
+        film.rate * film.wait() / 1024.0,
         gpu.load[0][1],
+        film.fills(gpu) / 1024.0,
         whole.bytes / 1024.0,
         percent(whole.bus),
         gpu.sms,

@@ -1,4 +1,4 @@
-//! The interpreter in a page of the book: answers a question in JSON with an answer in JSON.
+//! The interpreter in a page of the book: takes a question in JSON, and returns the answer in JSON.
 //!
 //! A page sends a kernel's PTX, the step that launches it, the number of elements, and the threads
 //! per block. [`ask`] plans, runs, verifies and counts the launches with the same functions as
@@ -16,8 +16,8 @@ pub use answer::Answer;
 pub use question::Question;
 pub use run::run;
 
-/// Answers a question in JSON with an answer in JSON. If the question has no answer, the reply has
-/// a sentence with the reason.
+/// Takes a question in JSON, and returns the answer in JSON. If the question has no answer, the
+/// reply contains a sentence that states the reason.
 pub fn ask(question: &str) -> String {
     let answer = match serde_json::from_str(question) {
         Ok(question) => run(&question),

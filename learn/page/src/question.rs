@@ -38,8 +38,8 @@ pub struct Question {
     pub budget: Option<u64>,
 }
 
-/// The default limit on the warp instructions of a launch; executing this many takes a fifth of a
-/// second in a page.
+/// The default limit on the warp instructions of a launch; executing this many instructions takes a
+/// fifth of a second in a page.
 const BUDGET: u64 = 1 << 22;
 
 /// The limit on the number of elements, chosen so that counting takes less than a second, even on a

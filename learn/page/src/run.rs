@@ -24,7 +24,8 @@ pub fn run(question: &Question) -> Answer {
     answer
 }
 
-/// Fills in the answer. After an error, the answer keeps the results that were obtained before it.
+/// Fills in the answer. After an error, the answer keeps the results that were obtained before the
+/// error.
 fn tried(question: &Question, answer: &mut Answer) -> Result<()> {
     let mut gpu = simt::Arch::default();
     gpu.sms = question.sms.unwrap_or(gpu.sms).clamp(1, 1024);

@@ -41,7 +41,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Returns a sentence about the first lost rank, if a rank is lost.
+    /// Returns the sentence that describes the first lost rank, if a rank is lost.
     pub(super) fn gone(&self) -> Option<String> {
         if !self.lost.load(Ordering::Acquire) {
             return None;
@@ -49,8 +49,8 @@ impl Shared {
         self.sentence.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Marks this rank as about to end. From then on, a closed connection does not count as a lost
-    /// rank.
+    /// Records that this rank is about to exit. From then on, a closed connection does not count as
+    /// a lost rank.
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
@@ -59,7 +59,7 @@ impl Shared {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Records a sentence about the first lost rank, and sends it to the other ranks.
+    /// Records a sentence that describes the first lost rank, and sends it to the other ranks.
     pub(super) fn declare(&self, sentence: String, others: &[Connection]) {
         let mut known = self.sentence.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_over() || known.is_some() {
@@ -73,7 +73,7 @@ impl Shared {
         }
     }
 
-    /// Records that a rank is lost, because it closed its connection without a goodbye.
+    /// Records that a rank is lost because it closed its connection without a goodbye message.
     pub(super) fn lose(&self, who: &Hello, others: &[Connection]) {
         self.declare(format!("{} is gone; the sum was aborted", seats::name(who)), others);
     }

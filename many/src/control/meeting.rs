@@ -143,8 +143,8 @@ fn refuse(why: String, streams: &mut [TcpStream]) -> Error {
     Error::Meeting(why)
 }
 
-/// Reads the hello of a new connection in a thread, so that a slow peer does not delay other peers.
-/// A peer with the wrong token is sent the reason, and its connection is closed.
+/// Reads the hello of a new connection in a separate thread, so that a slow peer does not delay
+/// other peers. If a peer has the wrong token, sends it the reason and closes the connection.
 fn greet(
     stream: TcpStream,
     token: String,
@@ -177,14 +177,14 @@ fn ask(mut stream: TcpStream, token: &str) -> std::io::Result<Option<(Hello, Tcp
     }
     let Message::Hello(hello, sealed) = Message::receive(&mut within)? else { return Ok(None) };
     if sealed != seal(token, &nonce, &hello) {
-        let why = "rank 0 has another token: start all ranks with the same MANY_TOKEN";
+        let why = "rank 0 has a different token: start all ranks with the same MANY_TOKEN";
         Message::Refused(why.into()).send(&mut stream)?;
         return Ok(None);
     }
     Ok(Some((hello, stream)))
 }
 
-/// A reader that fails at a deadline, even if bytes arrive slowly until then.
+/// A reader that fails when the deadline passes, even if bytes are still arriving.
 struct Within<'s> {
     stream: &'s TcpStream,
     deadline: Instant,
@@ -248,7 +248,7 @@ fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
     stream.write_all(&MAGIC).map_err(gone)?;
     let (rank, world) = (own.rank, own.world);
     Message::Hello(own, sealed).send(&mut stream).map_err(gone)?;
-    // This rank waits longer than rank 0, whose error names the missing ranks.
+    // This rank waits longer than rank 0, because rank 0's error names the missing ranks.
     let mut within = Within { stream: &stream, deadline: deadline + Duration::from_secs(2) };
     match Message::receive(&mut within) {
         Ok(Message::Welcome(_, members)) if members.len() != world as usize => {

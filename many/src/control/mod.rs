@@ -24,7 +24,8 @@ use wire::{Hello, Message, said};
 pub use connection::SILENCE;
 pub use meeting::meet;
 
-/// The connections of a rank: on rank 0, to all other ranks, and on another rank, to rank 0.
+/// The connections of a rank: rank 0 is connected to all other ranks, and every other rank to rank
+/// 0.
 #[derive(Debug)]
 pub struct Control {
     rank: u32,
@@ -142,7 +143,7 @@ impl Control {
         Ok(blocks)
     }
 
-    /// Reports to the other ranks that this rank gives up, with the reason.
+    /// Tells the other ranks that this rank is giving up, and gives the reason.
     pub fn give_up(&self, why: &Error) {
         let who = seats::name(&self.members[self.rank as usize]);
         self.shared.declare(format!("{who} has given up: {why}"), &self.connections);

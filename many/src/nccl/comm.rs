@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// A check that is called during a wait. An error ends the wait.
+/// A function that is called repeatedly during a wait. An error ends the wait.
 pub type Alive<'a> = &'a dyn Fn() -> Result<()>;
 
 /// The stream of a rank, or `None` in a test that loads a library without a GPU.

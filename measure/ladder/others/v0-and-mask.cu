@@ -1,5 +1,5 @@
 // Neighbours are added first, then pairs of neighbours, then pairs of pairs.
-// Still costs: `%` is slow, and in every warp, most lanes have nothing to add.
+// Remaining cost: the slow operator `%`, and mostly idle lanes in every warp.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -1,5 +1,5 @@
-// The additions are the same, but the lanes that add are neighbours: whole warps work or are idle.
-// Still costs: a warp's lanes stride over shared memory, so several lanes access the same bank.
+// The same additions, but by neighbouring lanes, so that whole warps are either active or idle.
+// Remaining cost: bank conflicts, because a warp's lanes access shared memory with a stride.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

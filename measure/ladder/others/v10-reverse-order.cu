@@ -1,5 +1,5 @@
-// The length alone determines equal chunks: the bits do not depend on which block adds a chunk.
-// Still costs: at the end, a fence, a ticket and reads of the partial sums, one after another.
+// The chunks depend on the length alone, so the bits do not depend on which block adds a chunk.
+// Remaining cost: a fence, a ticket and reads of the partial sums, one after another, at the end.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
 

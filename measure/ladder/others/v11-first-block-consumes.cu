@@ -1,5 +1,5 @@
-// One store writes a partial sum and its flag: the last block polls for both and needs no fence.
-// Still costs: registers for every byte in flight.
+// One store writes a partial sum and its flag, so the last block polls for both and needs no fence.
+// Remaining cost: registers for every byte in flight.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512, Words = sizeof(Element) / 4;
 union Message { Element value; unsigned int word[Words]; };

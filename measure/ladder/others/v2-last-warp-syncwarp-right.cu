@@ -1,5 +1,5 @@
-// The upper half is added to the lower half: neighbouring lanes use neighbouring banks.
-// Still costs: half of the threads load one element and then never add anything.
+// The upper half is added to the lower half, so neighbouring lanes use neighbouring banks.
+// Remaining cost: wasted threads; half of them load one element and then never add anything.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -1,5 +1,5 @@
 // Every thread loads two elements and adds them at once, so half as many blocks suffice.
-// Still costs: in the last six rounds, one warp works while all others wait at barriers.
+// Remaining cost: block barriers in the last six rounds, although only one warp still adds.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

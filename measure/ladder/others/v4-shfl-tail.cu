@@ -1,5 +1,5 @@
 // The last warp works alone: its six rounds are unrolled and need no block barrier.
-// Still costs: the earlier rounds are a loop, with a test, a halving and a jump in each round.
+// Remaining cost: a test, a halving and a jump in each of the earlier rounds, which form a loop.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

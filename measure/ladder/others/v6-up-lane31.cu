@@ -1,5 +1,5 @@
 // The lanes of a warp exchange their sums by shuffles; shared memory holds one value per warp.
-// Still costs: a block loads only once, so further loads start only when another block starts.
+// Remaining cost: a new block for every further load, because each block loads only once.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

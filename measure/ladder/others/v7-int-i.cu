@@ -1,5 +1,5 @@
-// The grid just fills the GPU, and each thread has a loop: no block has to replace another.
-// Still costs: too few bytes in flight; two 4-byte loads per thread leave a wide memory bus idle.
+// The grid just fills the GPU, and each thread loops over the input: all blocks start at once.
+// Remaining cost: unused bandwidth; two 4-byte loads per thread keep too few bytes in flight.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n)
 {

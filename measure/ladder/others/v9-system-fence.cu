@@ -1,5 +1,5 @@
-// There is only one launch: the block that finishes last adds all partial sums.
-// Still costs: the bits depend on the grid, because another GPU adds in another order.
+// One launch is enough: the block that finishes last adds all partial sums.
+// Remaining cost: bits that depend on the grid, because another GPU adds in another order.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 

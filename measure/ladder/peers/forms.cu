@@ -15,8 +15,8 @@ extern "C" const char* forms_version()
     return text;
 }
 
-// Finds the first of the largest elements. The type has the size of an element, in bytes: 4 float, 2 bfloat16, 1
-// signed char. A null `scratch` queries only its size. Returns a cudaError_t.
+// Finds the first of the largest elements. The type has the size of an element, in bytes: 4 float, 2 bfloat16, 1 signed
+// char. If `scratch` is null, the call only queries its size. Returns a cudaError_t.
 extern "C" int forms_argmax(int size, const void* in, long long n, void* out, long long* index, void* scratch,
                             size_t* bytes, cudaStream_t stream)
 {

@@ -3,8 +3,8 @@
 //     nvcc -std=c++17 -O3 -arch=native grid_sync.cu && ./a.out
 //
 // The kernels only wait, either with grid.sync() from cooperative groups, in a cooperative launch, or with a
-// hand-written barrier, which is an atomic counter that all blocks poll. A launch has 0, 1, 2, 4 or 8
-// barriers, so differences between times exclude the launch. The grid has four blocks of 256 threads on each multiprocessor.
+// hand-written barrier, which is an atomic counter that all blocks poll. A launch has 0, 1, 2, 4 or 8 barriers, so
+// differences between times exclude the launch. The grid has four blocks of 256 threads per multiprocessor.
 #include <cooperative_groups.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-//! `ladder accuracy`: the error of each summation method, on benign and on cancelling data.
+//! `ladder accuracy`: the error of each summation method, on benign data and on data with
+//! cancellation.
 
 use std::io::Write;
 

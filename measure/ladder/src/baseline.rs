@@ -2,7 +2,7 @@
 //! the current ones.
 //!
 //! A baseline consists of kernels as PTX, without times, because times from another day were
-//! measured at another clock rate. The saved and the current kernels are run alternately.
+//! measured at a different clock rate. The saved and the current kernels are run alternately.
 
 use std::{
     fs, io,

@@ -29,7 +29,7 @@ pub const SEED: u64 = 42;
 const SETTLE: u64 = 150_000;
 
 /// The number of wall-time rounds for each size: many for small sizes, and for the largest sizes
-/// the minimum that gives an interval.
+/// the minimum from which an interval can be computed.
 const CALLERS_ROUNDS: [(u64, u32); 4] =
     [(1 << 20, 200), (1 << 24, 100), (1 << 28, 40), (u64::MAX, 12)];
 
@@ -41,7 +41,7 @@ pub struct Ask<'a> {
     /// The numbers of threads per block. If there are several, every step runs with each of them in
     /// every round.
     pub blocks: Vec<Block>,
-    /// The interval width, relative to the ratio, at which rounds stop.
+    /// The target width of the intervals, relative to the ratio, at which rounds end.
     pub target: f64,
     /// The minimum number of rounds.
     pub least: u32,
@@ -78,7 +78,7 @@ pub struct Found {
 impl Rig {
     /// Measures one type and size.
     ///
-    /// `until` returns the deadline of a cell. This function is called once, when the cell begins.
+    /// `until` returns the deadline of a cell. `until` is called once, when the cell begins.
     pub fn measure(
         &self,
         element: Element,
@@ -207,7 +207,7 @@ impl Rig {
     }
 
     /// Measures wall times. The rounds are like GPU-gated rounds, but their number is fixed,
-    /// because the host's noise is too large to reach a narrow interval.
+    /// because the host's timing noise is too large for the intervals to become narrow.
     fn as_callers<T: Scalar>(
         &self,
         clock: Clock,

@@ -32,7 +32,7 @@ impl Monitor {
         monitor
     }
 
-    /// Returns the reason why readings are unknown; empty if they are known.
+    /// Returns the reason why the readings are unknown, or an empty string if they are known.
     pub fn reason(&self) -> String {
         self.nvml.as_ref().err().cloned().unwrap_or_default()
     }

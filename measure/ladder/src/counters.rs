@@ -33,8 +33,8 @@ use crate::{
 ///
 /// The metrics are in this order: branches, instructions and lanes, shared memory, global memory,
 /// DRAM. For each stall reason, a metric gives the average number of warps that stall for this
-/// reason per issuing cycle. The last metric is counted for each opcode, so it includes barriers
-/// (BAR) and shuffles (SHFL).
+/// reason in a cycle that issues an instruction. The last metric is counted for each opcode, so it
+/// includes barriers (BAR) and shuffles (SHFL).
 pub const METRICS: [&str; 29] = [
     "smsp__sass_branch_targets_threads_divergent.sum",
     "smsp__inst_executed.sum",

@@ -18,7 +18,7 @@ use crate::{
 /// The duration of the untimed runs before each sample, in nanoseconds.
 const SETTLE: u64 = 100_000;
 
-/// A function that computes a result, with the function's name in every table.
+/// A function that computes a result, and the function's name in every table.
 pub(crate) struct Way<'r> {
     pub(crate) name: String,
     pub(crate) run: Run<'r>,

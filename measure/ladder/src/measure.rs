@@ -1,5 +1,5 @@
-//! Implements `ladder measure`, which times everything, interleaved, and writes a folder in
-//! `results/`.
+//! Implements `ladder measure`, which times all competitors in interleaved rounds, and writes a
+//! folder in `results/`.
 
 mod todo;
 
@@ -287,8 +287,8 @@ fn write(folder: &Path, env: &Env, all: &Found) -> Result<(), Stop> {
     Sample::write(&folder.join("raw.csv.gz"), &all.samples).map_err(file)
 }
 
-/// Creates the folder `<date>-<gpu>`. If the folder exists, a number is appended, so that no run is
-/// overwritten.
+/// Creates the folder `<date>-<gpu>`. If the folder exists, appends a number to its name, so that
+/// no run is overwritten.
 fn make(results: &Path, date: &str, gpu: &str) -> Result<PathBuf, Error> {
     let name = format!("{date}-{}", slug(gpu));
     let numbered = (2..).map(|number| format!("{name}-{number}"));
@@ -311,7 +311,7 @@ fn slug(name: &str) -> String {
     words.collect::<Vec<_>>().join("-")
 }
 
-/// Returns the command line, without the paths on this machine.
+/// Returns the command line with this machine's paths removed.
 fn command(arguments: impl Iterator<Item = String>) -> String {
     let mut words = vec!["ladder".to_owned()];
     let mut skip = false;

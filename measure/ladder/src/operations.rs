@@ -1,5 +1,5 @@
-//! `ladder operations`: the instructions that the crate reduce executes for each vector, for each
-//! of its operations, counted by the interpreter.
+//! `ladder operations`: counts, in the interpreter, the instructions per vector for each operation
+//! of the crate `reduce`.
 
 use std::{
     borrow::Cow,
@@ -38,8 +38,9 @@ const MACHINE: &str = include_str!("../../../book/generated/sass/operations.csv"
 /// The number of chunks of the slices, and the number of rows of the matrix.
 const CHUNKS: u32 = 2;
 
-/// The numbers of vectors of each thread in a chunk. The instructions of a main loop are the
-/// difference between two launches; each number is a multiple of every loop's batch.
+/// The numbers of vectors per thread in a chunk, one for each of two launches. The difference
+/// between the counts of the two launches is the count of the main loop; each number is a multiple
+/// of every loop's batch.
 const VECTORS: [u32; 2] = [8, 24];
 
 /// The parameters of a kernel.
@@ -153,7 +154,7 @@ fn templates() -> Result<usize> {
     Ok(names.iter().filter(|name| name.ends_with(".ptx") && !name.contains("_exact")).count())
 }
 
-/// Returns the names of all kernels that the templates give.
+/// Returns the names of all kernels that are made from the templates.
 fn kernels() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     macro_rules! of {
@@ -212,7 +213,7 @@ fn own<T: Element>() -> impl Iterator<Item = Kernel> {
     read.chain(arguments).chain(both).chain(staged).chain(products).chain(moments)
 }
 
-/// Formats a count without the decimal place of an integer.
+/// Formats a count: an integer without decimal places, any other number with one.
 fn short(count: f64) -> String {
     if count.fract() == 0.0 { count.to_string() } else { format!("{count:.1}") }
 }
@@ -247,14 +248,15 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Returns the case of an operation on a slice of many chunks.
+/// Returns the case for an operation on a slice of many chunks.
 fn slice<T: Drawn + Read<W>, W>(operation: Operation) -> Case {
     let kernel = reduce::kernel_of::<T, W>(operation, Family::Chunks);
     let name = operation.name().replace('_', " ");
     case::<T>(name, kernel, Family::Chunks.threads(), Form::Slice)
 }
 
-/// Returns the cases of an index and of both extremes. The second extreme is always the maximum.
+/// Returns the cases for the index of an extreme and for both extremes. The second extreme is
+/// always the maximum.
 fn selections<T: Drawn>() -> [Case; 2] {
     [
         ("argmax", Operation::Max, select::Family::ArgChunks),
@@ -266,14 +268,14 @@ fn selections<T: Drawn>() -> [Case; 2] {
     })
 }
 
-/// Returns the case of a dot product of slices of many chunks.
+/// Returns the case for a dot product of slices of many chunks.
 fn product<T: Drawn + Read<W>, W>() -> Case {
     let shape = Shape::Chunks { chunks: CHUNKS, vectors: VECTORS[0] };
     let (kernel, threads) = dot::kernel_of::<T, W>(shape);
     case::<T>("dot product".into(), kernel, threads, Form::Product)
 }
 
-/// Returns the case of the mean and the variance of long rows.
+/// Returns the case for the mean and the variance of long rows.
 fn variance<T: Drawn>() -> Case {
     const THREADS: u32 = 256;
     let name = "mean and variance".to_owned();
@@ -289,7 +291,7 @@ fn case<T: Drawn>(name: String, kernel: Kernel, threads: u32, form: Form) -> Cas
     Case { name, element: T::NAME, size, draw: T::draw, kernel, threads, form, shift: 0 }
 }
 
-/// Returns the case of the same operation, if the last slice is unaligned.
+/// Returns the case for the same operation with an unaligned last slice.
 fn unaligned(case: Case) -> Case {
     let name = format!("{}, unaligned", case.name);
     let kernel = match case.form {
@@ -314,7 +316,7 @@ struct Counted {
 struct Machine {
     registers: u32,
     spilled: bool,
-    /// The instructions of the main loop for each vector, unless the loop branches.
+    /// The number of instructions per vector in the main loop; `None` if the loop branches.
     instructions: Option<f64>,
 }
 
@@ -339,8 +341,8 @@ impl Case {
         Case { name: name.into(), ..self }
     }
 
-    /// Returns the counts of the main loop, which are those of a long input without those of a
-    /// shorter one.
+    /// Returns the counts of the main loop, which are the differences between the counts for a long
+    /// input and those for a shorter input.
     fn counted(&self) -> Result<Counted> {
         let [short, long] = VECTORS.map(|each| self.launch(each));
         let (short, long) = (short?, long?);

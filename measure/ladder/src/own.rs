@@ -31,7 +31,7 @@ pub(crate) fn between(
     Ok(Some(with_kernel(step(steps, other)?, &name(file), Path::new(file))))
 }
 
-/// Returns a word as it is displayed: for a file, only the file name, without its folders.
+/// Returns a word as it is displayed; a file is displayed without its folders.
 pub(crate) fn name(word: &str) -> Cow<'_, str> {
     match Path::new(word).file_name().filter(|_| is_file(word)) {
         Some(name) => name.to_string_lossy(),

@@ -52,7 +52,7 @@ pub(crate) fn pair(
     Ok(())
 }
 
-/// Returns the range of a ratio, which contains nine in ten of the ratios of two kernels.
+/// Returns the range that contains nine in ten of the ratios of two kernels.
 fn ratio(gpu: &Gpu, n: u64, slow: f64, fast: f64) -> [f64; 2] {
     let error = if n <= SMALL { gpu.errors[0] / fast.min(slow) } else { gpu.errors[2] };
     [slow / fast * (1.0 - error), slow / fast * (1.0 + error)]

@@ -24,7 +24,7 @@ pub struct Options {
     pub nvcc: PathBuf,
 }
 
-/// The programs, and the files that they write.
+/// The probe programs, and the files that they write.
 const PROGRAMS: [(&str, &str, &str); 2] = [
     ("probe", include_str!("../peers/probe.cu"), "probe.toml"),
     ("latency", include_str!("../peers/latency.cu"), "latency.csv"),

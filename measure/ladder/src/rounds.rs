@@ -8,7 +8,7 @@ use measured::pair::Ratio;
 /// The conditions under which rounds end.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
-    /// The interval width, relative to the ratio, at which rounds stop.
+    /// The target width of the intervals, relative to the ratio, at which rounds end.
     pub target: f64,
     /// The minimum number of rounds.
     pub least: u32,

@@ -1,4 +1,4 @@
-//! Implements `ladder sweep`, which times every step with every block size, interleaved.
+//! Implements `ladder sweep`, which times every step with every block size, in interleaved rounds.
 
 use std::{
     io::Write,

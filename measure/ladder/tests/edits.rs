@@ -209,7 +209,7 @@ const EDITS: &[Edit] = &[
         code: 2,
         said: &[
             "15-include-vector.cu(3)|15-include-vector.cu:3:",
-            "declare what the kernel needs|clang is given no headers|`cargo x nvrtc` installs",
+            "declare the names that|clang is given no headers|`cargo x nvrtc` installs",
         ],
     },
     Edit {

@@ -1,4 +1,4 @@
-//! Consistency checks for a run. An impossible figure is a fault in the measurement.
+//! Consistency checks for a run. A figure that is impossible shows a fault in the measurement.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub fn faults(run: &Run) -> Vec<String> {
             ));
             continue;
         };
-        // cells.csv has only GPU-gated times, because only these exclude the host.
+        // cells.csv has only GPU-gated times, because only these times exclude the host.
         if place.clock != Clock::Gpu {
             continue;
         }

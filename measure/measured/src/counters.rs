@@ -35,8 +35,8 @@ pub struct Count {
     pub value: f64,
 }
 
-/// The beginning of a line that `ladder once` prints for this parser, because ncu's output lacks
-/// the facts in that line.
+/// The prefix of a line that `ladder once` prints for this parser, because ncu's output lacks the
+/// facts in that line.
 pub const MARK: &str = "==LADDER==";
 
 impl Count {

@@ -25,10 +25,10 @@ pub enum Error {
         path: String,
         /// The number of the line, counting from 1; 0 if no line can be named.
         line: u64,
-        /// A description of the content that was found and the content that was expected.
+        /// A description of the actual content and the expected content.
         reason: String,
     },
-    /// A folder that has figures but no environment.
+    /// A folder that has figures but no `env.toml`.
     #[error(
         "{folder} has figures but no env.toml, which describes where they were taken: restore it, or move the folder out of results/"
     )]

@@ -146,7 +146,7 @@ impl Series {
     }
 
     /// Returns, for every size between two powers of two, our time divided by the time that is
-    /// interpolated linearly between those powers.
+    /// interpolated linearly between the times at those powers.
     pub fn above_the_line(&self, way: &str) -> Vec<(u64, f64)> {
         let time = |n: u64| Some(self.time(n, way)?.median);
         let between = self.times.keys().filter(|n| !n.is_power_of_two()).filter_map(|&n| {
@@ -200,8 +200,8 @@ pub fn tables(taken: &[Taken], clock: Clock) -> Vec<(String, String)> {
 
 impl Series {
     /// Returns sentences that list the sizes at which our first function is slower than CUB or not
-    /// distinguishable from it, and that state the function's largest excess over the interpolation
-    /// between two powers of two.
+    /// distinguishable from it, and that state how far the function exceeds the interpolated time
+    /// at most.
     pub fn sentences(&self) -> String {
         let mut text = String::new();
         let series = self;

@@ -172,8 +172,7 @@ pub fn threshold(waited: &[Waited]) -> String {
             times.get(&(matrices, way, from, left)).map(|times| median(times))
         };
         let told = |time: Option<f64>| time.map_or_else(|| "–".into(), micros);
-        // The numbers of matrices that may be left to the CPU; these numbers exclude zero and the
-        // total.
+        // The numbers of matrices that may be left to the CPU, excluding zero and the total.
         let finish = times
             .iter()
             .filter(|((count, way, from, left), _)| {

@@ -18,7 +18,7 @@ pub enum Writer {
     Ladder,
     /// `cargo x results`, which writes to a folder in `results/ladder`.
     Results {
-        /// Whether `results/ladder` has a page about repeated runs, to which the run's page links.
+        /// Whether `results/ladder` has a page about repeated runs, for the run's page to link to.
         repeated: bool,
     },
 }
@@ -135,8 +135,8 @@ enum Width {
 }
 
 impl Width {
-    /// Returns the class of an interval, given its width relative to the ratio, and in nanoseconds
-    /// the shorter of the two times and the tick.
+    /// Returns the class of an interval, given its width relative to the ratio, the shorter of the
+    /// two times, and the tick; both times are in nanoseconds.
     fn of(width: f64, shorter: f64, target: f64, tick: u64) -> Width {
         match () {
             _ if width <= target => Width::Narrow,

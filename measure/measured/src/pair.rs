@@ -24,7 +24,8 @@ pub enum Verdict {
     NoDifference,
 }
 
-/// Returns the mean of each round and the next, which ran in reverse order: A B, then B A.
+/// Returns the mean of each pair of rounds, of which the second ran in reverse order: A B, then B
+/// A.
 ///
 /// The preceding kernel changes a kernel's time. Over both orders, each variant follows each of its
 /// two neighbours. A round that lacks its partner is left out.
@@ -48,8 +49,8 @@ impl Ratio {
     /// Returns the ratio of the first variant's time to the second's, over the pairs of rounds in
     /// which both were timed. Returns `None` if no pair of rounds has both times.
     ///
-    /// The ratio is the median over batches of pairs, where each batch gives the ratio of the two
-    /// sums. The quartiles and the count are those of the pairs.
+    /// The ratio is the median over batches of pairs, where each batch contributes the ratio of its
+    /// two total times. The quartiles and the count are those of the pairs.
     ///
     /// Both slices must be sorted by round, with one time for each round.
     pub fn of(first: &[(u32, u64)], second: &[(u32, u64)]) -> Option<Ratio> {

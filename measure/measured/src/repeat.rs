@@ -1,11 +1,11 @@
 //! Several runs of one program on GPUs of one kind, which give ratios for that kind of GPU, with
 //! their uncertainty.
 //!
-//! The interval in one run describes the median of that run. This interval says nothing about the
+//! The interval from one run describes the median of that run. This interval says nothing about the
 //! next GPU, which differs in memory, clock rate and temperature. The quoted ratio is therefore the
-//! geometric mean over the runs, with a 95 % prediction interval for the median of a further run,
-//! computed with Student's t distribution on the logarithms. [`held`] tests both intervals on the
-//! existing runs.
+//! geometric mean over the runs. Its 95 % prediction interval is for the median of a further run,
+//! and is computed with Student's t distribution on the logarithms. [`held`] tests both intervals
+//! on the existing runs.
 
 use std::fmt::{self, Write as _};
 
@@ -15,7 +15,7 @@ use crate::{
     table::{Table, micros, size},
 };
 
-/// The file name of the page, which is in the folder that contains the runs.
+/// The file name of the page about repeated runs, which is in the folder that contains the runs.
 pub const FILE: &str = "repeated.md";
 
 /// The name of the kernel that only reads. This kernel is shown beside CUB and `reduce` to explain
@@ -203,8 +203,8 @@ pub struct First {
     pub reduce: Option<Between>,
 }
 
-/// Returns the fastest step at every size that all runs of a kind have, for `f32`, L2 cold and
-/// GPU-gated times.
+/// Returns the fastest step at every size that all runs of a kind have, from GPU-gated times for
+/// `f32` with a cold L2 cache.
 pub fn first(kind: &[&Run]) -> Vec<First> {
     let steps = kind[0].steps();
     let reduce = kind[0].env.of(Role::Reduce).next();

@@ -100,11 +100,11 @@ impl Launched {
     }
 }
 
-/// A trial of a kernel for long unaligned rows, with CUB in the same rounds.
+/// A trial of a kernel for long unaligned rows, timed in the same rounds as CUB.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
-    /// The number of the run. The two runs were made on two GPUs.
+    /// The number of the run. The two runs were made on different GPUs.
     pub run: u32,
     /// The kernel that was tried.
     pub kernel: String,
@@ -141,7 +141,7 @@ pub fn of_cells(taken: &[Taken]) -> Cells {
 }
 
 /// Adds the measurements made by a program in another language. That program also measures `cub`,
-/// through which its other functions are compared with ours.
+/// which is the common baseline for comparing its other functions with ours.
 pub fn with(mut cells: Cells, others: Cells) -> Cells {
     for (shape, ways) in others {
         let Some(ours) = cells.get_mut(&shape) else { continue };

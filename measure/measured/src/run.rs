@@ -73,7 +73,7 @@ impl Run {
             let more: More = read_toml(&path)?;
             run.env.variant.extend(more.variant);
             // The variants are sorted in the order of the tables: steps, peers, ceilings, floor.
-            // The sort is stable, so each list keeps its order.
+            // The sort is stable, so variants with the same role keep their order.
             run.env.variant.sort_by_key(|variant| variant.role);
             run.env.absent.extend(more.absent);
         }

@@ -27,7 +27,7 @@ pub struct Sum {
     /// The distance from the exact sum, which is a compensated sum in f64. For integers the
     /// distance is 0, unless the sum is wrong.
     pub error: f64,
-    /// The largest distance that rounding in the variant's own tree can cause.
+    /// The largest distance that rounding can cause in the variant's own summation tree.
     pub bound: f64,
 }
 

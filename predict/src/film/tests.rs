@@ -8,8 +8,8 @@ use crate::{
     trace::{Op, What},
 };
 
-/// Returns a block in which each warp issues `loads` loads of a vector, then one addition that
-/// needs all of them.
+/// Returns a block in which each warp issues `loads` vector loads, then one addition that depends
+/// on all of them.
 fn recorded(loads: usize, warps: usize) -> Blocks {
     let inst = |kind, reads: &[u16], writes: &[u16]| Inst {
         kind,
@@ -64,7 +64,7 @@ fn a_slot_is_in_one_state_at_a_time_and_a_load_leaves_before_it_is_back() {
     for load in &film.flights {
         let order = [load.leaves, load.bus[0], load.bus[1], load.back];
         assert!(order.is_sorted() && load.bytes == 512.0, "{load:?}");
-        // Each transfer proceeds at the rate of the film.
+        // The duration of each transfer matches `film.rate`.
         assert!((load.bytes - film.rate * (load.bus[1] - load.bus[0])).abs() < 1e-6, "{load:?}");
     }
 }
@@ -113,6 +113,9 @@ fn the_parts_agree_with_the_simulation() {
     let rate = part.bus * gpu.dram / f64::from(gpu.sms);
     let law = rate * latency / part.flight;
     assert!((0.9..1.1).contains(&law), "{law} {part:?}");
+    let every = film.flights.iter().map(|load| load.back - load.leaves).sum::<f64>();
+    let wait = every / film.flights.len() as f64;
+    assert!((film.wait() - wait).abs() < 1e-6 && wait >= gpu.load[0][1], "{wait}");
 }
 
 #[test]
@@ -140,8 +143,8 @@ fn the_bus_never_carries_more_than_its_bandwidth_allows() {
         let carried: Vec<f64> =
             (0..=7680).step_by(256).map(|from| film.part(&gpu, [from, from + 512]).bytes).collect();
         let is_within = carried.iter().all(|&bytes| bytes <= most + 1e-6);
-        assert!(is_within, "latency × {latency}: of {most} bytes, {carried:?}");
-        // The bus is full later, so the limit is reached.
+        assert!(is_within, "latency × {latency}: at most {most} bytes per part, but {carried:?}");
+        // In later parts, the bus is always busy, so the limit is reached.
         assert!(carried.iter().any(|&bytes| bytes > 0.99 * most), "latency × {latency}");
     }
 }

@@ -17,17 +17,18 @@
 #include <stdint.h>
 
 /**
- * The number of bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
+ * The size in bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
  */
 #define SAMEBITS_ACCUMULATOR_F32 96
 
 /**
- * The number of bytes of an accumulator for SAMEBITS_F64.
+ * The size in bytes of an accumulator for SAMEBITS_F64.
  */
 #define SAMEBITS_ACCUMULATOR_F64 552
 
 /**
- * The number that is added to an operation to combine elements in a type of twice the size.
+ * The number that is added to an operation's number so that elements are combined in a type of
+ * twice the size.
  */
 #define SAMEBITS_WIDE 32
 
@@ -36,7 +37,7 @@
  */
 typedef enum {
   /**
-   * The result has been written, or will be written in the order of the stream.
+   * The result has been written, or will be written in stream order.
    */
   SAMEBITS_OK = 0,
   /**
@@ -126,11 +127,11 @@ typedef enum {
    */
   SAMEBITS_SUM = 0,
   /**
-   * The minimum, ignoring NaN. Without elements, it is the largest value of the type.
+   * The minimum, ignoring NaN. If there are no elements, it is the largest value of the type.
    */
   SAMEBITS_MIN = 1,
   /**
-   * The maximum, ignoring NaN. Without elements, it is the smallest value of the type.
+   * The maximum, ignoring NaN. If there are no elements, it is the smallest value of the type.
    */
   SAMEBITS_MAX = 2,
   /**
@@ -179,7 +180,7 @@ extern "C" {
 
 /**
  * Writes the sum of the `n` elements at `input`, whose samebits_type is `type`, to host memory at
- * `result`, and waits for it. For no elements, the sum is 0.
+ * `result`. Waits for the result. If there are no elements, the sum is 0.
  */
 samebits_status samebits_sum(uint32_t type,
                              const void *input,
@@ -188,9 +189,9 @@ samebits_status samebits_sum(uint32_t type,
                              void *stream);
 
 /**
- * Writes the minimum of the `n` elements at `input` to host memory at `result`, and waits for it.
- * NaNs are ignored unless all elements are NaN. -0 is less than +0. For no elements, the minimum
- * is the largest value of the type.
+ * Writes the minimum of the `n` elements at `input` to host memory at `result`. Waits for the
+ * result. NaNs are ignored unless all elements are NaN. -0 is less than +0. If there are no
+ * elements, the minimum is the largest value of the type.
  */
 samebits_status samebits_min(uint32_t type,
                              const void *input,
@@ -199,9 +200,9 @@ samebits_status samebits_min(uint32_t type,
                              void *stream);
 
 /**
- * Writes the maximum of the `n` elements at `input` to host memory at `result`, and waits for it.
- * NaNs are ignored unless all elements are NaN. -0 is less than +0. For no elements, the maximum
- * is the smallest value of the type.
+ * Writes the maximum of the `n` elements at `input` to host memory at `result`. Waits for the
+ * result. NaNs are ignored unless all elements are NaN. -0 is less than +0. If there are no
+ * elements, the maximum is the smallest value of the type.
  */
 samebits_status samebits_max(uint32_t type,
                              const void *input,
@@ -210,8 +211,8 @@ samebits_status samebits_max(uint32_t type,
                              void *stream);
 
 /**
- * Writes the sum of the `n` elements at `input` to device memory at `output`, in the order of the
- * stream. Does not wait, and can be captured into a graph.
+ * Writes the sum of the `n` elements at `input` to device memory at `output`, in stream order.
+ * Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_sum_into(uint32_t type,
                                   const void *input,
@@ -221,7 +222,7 @@ samebits_status samebits_sum_into(uint32_t type,
 
 /**
  * Writes the minimum of the `n` elements at `input`, as samebits_min computes it, to device memory
- * at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+ * at `output`, in stream order. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_min_into(uint32_t type,
                                   const void *input,
@@ -231,7 +232,7 @@ samebits_status samebits_min_into(uint32_t type,
 
 /**
  * Writes the maximum of the `n` elements at `input`, as samebits_max computes it, to device memory
- * at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+ * at `output`, in stream order. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_max_into(uint32_t type,
                                   const void *input,
@@ -241,8 +242,8 @@ samebits_status samebits_max_into(uint32_t type,
 
 /**
  * Writes the exact sum of the `n` elements at `input`, rounded once to nearest, ties to even, to
- * host memory at `result`, and waits for it. The bits of the result do not depend on the order of
- * the elements. The type must be SAMEBITS_F32, SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
+ * host memory at `result`. Waits for the result. The bits of the result do not depend on the order
+ * of the elements. The type must be SAMEBITS_F32, SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
  */
 samebits_status samebits_exact_sum(uint32_t type,
                                    const void *input,
@@ -252,7 +253,7 @@ samebits_status samebits_exact_sum(uint32_t type,
 
 /**
  * Writes the exact sum, bit-identical to the result of samebits_exact_sum, to device memory at
- * `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+ * `output`, in stream order. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_exact_sum_into(uint32_t type,
                                         const void *input,
@@ -262,10 +263,9 @@ samebits_status samebits_exact_sum_into(uint32_t type,
 
 /**
  * Writes the sum of each of `rows` rows to consecutive elements of device memory at `output`, in
- * the order of the stream. A row has `elements` elements, at most 2^32, and begins `pitch`
- * elements after the start of the previous row; a pitch of 0 means contiguous rows. Each sum is
- * bit-identical to the result of samebits_sum for that row alone. Does not wait, and can be
- * captured into a graph.
+ * stream order. A row has `elements` elements, at most 2^32, and begins `pitch` elements after the
+ * start of the previous row; a pitch of 0 means contiguous rows. Each sum is bit-identical to the
+ * result of samebits_sum for that row alone. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_sum_rows_into(uint32_t type,
                                        const void *input,
@@ -277,8 +277,8 @@ samebits_status samebits_sum_rows_into(uint32_t type,
 
 /**
  * Writes the exact sum of the products of the `n` pairs of elements at `a` and at `b`, rounded
- * once, to host memory at `result`, and waits for it. The type must be SAMEBITS_F32, SAMEBITS_F64,
- * SAMEBITS_F16 or SAMEBITS_BF16.
+ * once, to host memory at `result`. Waits for the result. The type must be SAMEBITS_F32,
+ * SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
  */
 samebits_status samebits_exact_dot(uint32_t type,
                                    const void *a,
@@ -289,7 +289,7 @@ samebits_status samebits_exact_dot(uint32_t type,
 
 /**
  * Writes the exact dot product, bit-identical to the result of samebits_exact_dot, to device
- * memory at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+ * memory at `output`, in stream order. Does not wait, and can be captured into a graph.
  */
 samebits_status samebits_exact_dot_into(uint32_t type,
                                         const void *a,
@@ -300,9 +300,9 @@ samebits_status samebits_exact_dot_into(uint32_t type,
 
 /**
  * Writes the square root of the exact sum of the squares of the `n` elements at `input`, rounded
- * once, to host memory at `result`, and waits for it. The type must be SAMEBITS_F32, SAMEBITS_F64,
- * SAMEBITS_F16 or SAMEBITS_BF16. The sum of the squares is the samebits_exact_dot of the array
- * with itself.
+ * once, to host memory at `result`. Waits for the result. The type must be SAMEBITS_F32,
+ * SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16. To get the sum of the squares, call
+ * samebits_exact_dot with the array as both inputs.
  */
 samebits_status samebits_exact_norm(uint32_t type,
                                     const void *input,
@@ -410,10 +410,10 @@ uint32_t samebits_order(void);
 void samebits_close(void);
 
 /**
- * Writes an accumulator without elements to host memory at `accumulator`. It has
+ * Writes an empty accumulator to host memory at `accumulator`. Its size is
  * SAMEBITS_ACCUMULATOR_F32 bytes for floats and halves, and SAMEBITS_ACCUMULATOR_F64 bytes for
- * doubles. The bytes can be copied, stored, and sent to other machines. Accumulators of the same
- * number of elements with equal sums have equal bytes. EXACT.md of the Rust crate defines the
+ * doubles. The bytes can be copied, stored, and sent to other machines. Two accumulators with the
+ * same number of elements and equal sums have equal bytes. EXACT.md of the Rust crate defines the
  * layout.
  */
 samebits_status samebits_accumulator_begin(uint32_t type,
@@ -460,7 +460,7 @@ samebits_status samebits_accumulator_add_products_device(uint32_t type,
 
 /**
  * Merges the accumulator at `other` into the accumulator at `accumulator`. The bytes do not depend
- * on the order of merges.
+ * on the order of the merges.
  */
 samebits_status samebits_accumulator_merge(uint32_t type,
                                            void *accumulator,
@@ -539,8 +539,7 @@ samebits_status samebits_dot_wide_into(uint32_t type,
                                        void *stream);
 
 /**
- * Writes the results of samebits_find_rows_into for rows in host memory to host memory. Needs no
- * GPU.
+ * Like samebits_find_rows_into, but for rows and results in host memory. Needs no GPU.
  */
 samebits_status samebits_host_find_rows(uint32_t operation,
                                         uint32_t type,
@@ -552,8 +551,7 @@ samebits_status samebits_host_find_rows(uint32_t operation,
                                         uint64_t *indices);
 
 /**
- * Writes the results of samebits_min_max_rows_into for rows in host memory to host memory. Needs
- * no GPU.
+ * Like samebits_min_max_rows_into, but for rows and results in host memory. Needs no GPU.
  */
 samebits_status samebits_host_min_max_rows(uint32_t type,
                                            const void *input,
@@ -599,8 +597,7 @@ samebits_status samebits_reduce_axis_into(uint32_t operation,
                                           void *stream);
 
 /**
- * Writes the results of samebits_reduce_axis_into for a tensor in host memory to host memory.
- * Needs no GPU.
+ * Like samebits_reduce_axis_into, but for a tensor and results in host memory. Needs no GPU.
  */
 samebits_status samebits_host_reduce_axis(uint32_t operation,
                                           uint32_t type,
@@ -623,7 +620,7 @@ samebits_status samebits_list_new(uint32_t type,
                                   samebits_list **list);
 
 /**
- * Frees a list after the work that uses it. A null pointer is ignored.
+ * Frees a list once the work that uses it is done. A null pointer is ignored.
  */
 void samebits_list_free(samebits_list *list);
 
@@ -640,8 +637,8 @@ samebits_status samebits_reduce_list_into(uint32_t operation,
                                           void *stream);
 
 /**
- * Writes the results of samebits_reduce_list_into for `count` slices in host memory to host
- * memory. Needs no GPU.
+ * Like samebits_reduce_list_into, but for `count` slices and their results in host memory. Needs
+ * no GPU.
  */
 samebits_status samebits_host_reduce_list(uint32_t operation,
                                           uint32_t type,
@@ -670,8 +667,8 @@ samebits_status samebits_reduce_ragged_into(uint32_t operation,
                                             void *stream);
 
 /**
- * Writes the results of samebits_reduce_ragged_into for rows in host memory to host memory. Bad
- * offsets are an error. Needs no GPU.
+ * Like samebits_reduce_ragged_into, but for rows and results in host memory. Bad offsets are an
+ * error. Needs no GPU.
  */
 samebits_status samebits_host_reduce_ragged(uint32_t operation,
                                             uint32_t type,
@@ -682,7 +679,7 @@ samebits_status samebits_host_reduce_ragged(uint32_t operation,
                                             void *result);
 
 /**
- * Writes the mean of each of `rows` rows of floats, and its variance, to consecutive elements of
+ * Writes the mean and the variance of each of `rows` rows of floats to consecutive elements of
  * device memory at `means` and `variances`, in one pass. The variance is the sum of the squared
  * differences from the mean, divided by the number of elements minus `less`. It is NaN if the
  * number of elements is at most `less`. One of the two pointers may be null. A `pitch` of 0 means
@@ -699,8 +696,7 @@ samebits_status samebits_moments_rows_into(uint32_t type,
                                            void *stream);
 
 /**
- * Writes the results of samebits_moments_rows_into for rows in host memory to host memory. Needs
- * no GPU.
+ * Like samebits_moments_rows_into, but for rows and results in host memory. Needs no GPU.
  */
 samebits_status samebits_host_moments_rows(uint32_t type,
                                            const void *input,
@@ -712,10 +708,10 @@ samebits_status samebits_host_moments_rows(uint32_t type,
                                            void *variances);
 
 /**
- * Writes the log-sum-exp of each of `rows` rows of floats, the logarithm of the sum of the
- * exponentials of its elements, to consecutive elements of device memory at `output`. Does not
- * overflow. A row with NaN has the result NaN. A `pitch` of 0 means contiguous rows. Does not
- * wait, and can be captured into a graph.
+ * Writes the log-sum-exp of each of `rows` rows of floats, which is the logarithm of the sum of
+ * exp(x) over the row's elements x, to consecutive elements of device memory at `output`. Does not
+ * overflow. If a row contains NaN, its result is NaN. A `pitch` of 0 means contiguous rows. Does
+ * not wait, and can be captured into a graph.
  */
 samebits_status samebits_log_sum_exp_rows_into(uint32_t type,
                                                const void *input,
@@ -726,8 +722,7 @@ samebits_status samebits_log_sum_exp_rows_into(uint32_t type,
                                                void *stream);
 
 /**
- * Writes the results of samebits_log_sum_exp_rows_into for rows in host memory to host memory.
- * Needs no GPU.
+ * Like samebits_log_sum_exp_rows_into, but for rows and results in host memory. Needs no GPU.
  */
 samebits_status samebits_host_log_sum_exp_rows(uint32_t type,
                                                const void *input,
@@ -738,8 +733,8 @@ samebits_status samebits_host_log_sum_exp_rows(uint32_t type,
 
 /**
  * Writes the result of a samebits_operation over the `n` elements at `input`, whose samebits_type
- * is `type`, to device memory at `output`, in the order of the stream. Does not wait, and can be
- * captured into a graph.
+ * is `type`, to device memory at `output`, in stream order. Does not wait, and can be captured
+ * into a graph.
  */
 samebits_status samebits_reduce_into(uint32_t operation,
                                      uint32_t type,

@@ -12,10 +12,10 @@ use crate::{
     status::checked,
 };
 
-/// The number of bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
+/// The size in bytes of an accumulator for SAMEBITS_F32, SAMEBITS_F16 and SAMEBITS_BF16.
 pub const SAMEBITS_ACCUMULATOR_F32: u64 = 96;
 
-/// The number of bytes of an accumulator for SAMEBITS_F64.
+/// The size in bytes of an accumulator for SAMEBITS_F64.
 pub const SAMEBITS_ACCUMULATOR_F64: u64 = 552;
 
 const _: () = {
@@ -23,10 +23,10 @@ const _: () = {
     assert!(SAMEBITS_ACCUMULATOR_F64 == ExactAccumulator::<f64>::BYTES as u64);
 };
 
-/// Writes an accumulator without elements to host memory at `accumulator`. It has
+/// Writes an empty accumulator to host memory at `accumulator`. Its size is
 /// SAMEBITS_ACCUMULATOR_F32 bytes for floats and halves, and SAMEBITS_ACCUMULATOR_F64 bytes for
-/// doubles. The bytes can be copied, stored, and sent to other machines. Accumulators of the same
-/// number of elements with equal sums have equal bytes. EXACT.md of the Rust crate defines the
+/// doubles. The bytes can be copied, stored, and sent to other machines. Two accumulators with the
+/// same number of elements and equal sums have equal bytes. EXACT.md of the Rust crate defines the
 /// layout.
 ///
 /// # Safety
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn samebits_accumulator_add_products_device(
 }
 
 /// Merges the accumulator at `other` into the accumulator at `accumulator`. The bytes do not depend
-/// on the order of merges.
+/// on the order of the merges.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.

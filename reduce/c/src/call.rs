@@ -14,7 +14,7 @@ pub(crate) struct Input {
     pub(crate) n: u64,
 }
 
-/// The rows of a call, in the form that C passes them.
+/// The rows of a call, as C passes them.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows {
     pub(crate) rows: u64,

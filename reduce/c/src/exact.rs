@@ -14,7 +14,7 @@ macro_rules! with_float {
         with_one_of!(
             [0: f32, 1: f64, 6: f16, 7: bf16], $number, $T, $body,
             other => format!(
-                "an exact sum of samebits_type {other}: the types are SAMEBITS_F32 (0), SAMEBITS_F64 (1), SAMEBITS_F16 (6) and SAMEBITS_BF16 (7); samebits_sum of integers is exact unless it wraps"
+                "there are no exact sums of samebits_type {other}: use SAMEBITS_F32 (0), SAMEBITS_F64 (1), SAMEBITS_F16 (6) or SAMEBITS_BF16 (7); samebits_sum of integers is exact unless it wraps"
             )
         )
     };

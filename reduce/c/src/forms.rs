@@ -104,8 +104,8 @@ pub unsafe extern "C" fn samebits_dot_into(
     })
 }
 
-/// Evaluates an expression in which `$T` is the type with the given number. The type must have a
-/// wider type.
+/// Evaluates an expression in which `$T` is the type with the given number. There must be a wider
+/// type for it.
 macro_rules! with_wide {
     ($type:expr, $T:ident, $body:expr) => {
         with_one_of!(
@@ -141,8 +141,7 @@ pub unsafe extern "C" fn samebits_dot_wide_into(
     })
 }
 
-/// Writes the results of samebits_find_rows_into for rows in host memory to host memory. Needs no
-/// GPU.
+/// Like samebits_find_rows_into, but for rows and results in host memory. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -180,8 +179,7 @@ pub unsafe extern "C" fn samebits_host_find_rows(
     })
 }
 
-/// Writes the results of samebits_min_max_rows_into for rows in host memory to host memory. Needs
-/// no GPU.
+/// Like samebits_min_max_rows_into, but for rows and results in host memory. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -260,7 +258,7 @@ pub unsafe extern "C" fn samebits_host_dot_wide(
     })
 }
 
-/// Returns the operation with the given number. Numbers of wide and of logical operations are
+/// Returns the operation with the given number. The numbers of wide and logical operations are
 /// errors.
 fn plain(number: u32) -> crate::call::Result<Operation> {
     if number >= samebits_operation::SAMEBITS_COUNT as u32 || number & SAMEBITS_WIDE != 0 {

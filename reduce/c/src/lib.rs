@@ -22,7 +22,7 @@ use status::checked;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum samebits_status {
-    /// The result has been written, or will be written in the order of the stream.
+    /// The result has been written, or will be written in stream order.
     SAMEBITS_OK = 0,
     /// An argument is invalid, for example a null or misaligned address, too many elements,
     /// overlapping rows, an unknown type, or a stream that is being captured.
@@ -68,7 +68,7 @@ pub enum samebits_type {
 }
 
 /// Writes the sum of the `n` elements at `input`, whose samebits_type is `type`, to host memory at
-/// `result`, and waits for it. For no elements, the sum is 0.
+/// `result`. Waits for the result. If there are no elements, the sum is 0.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -84,9 +84,9 @@ pub unsafe extern "C" fn samebits_sum(
     checked(|| unsafe { call::wait(Operation::Sum, Input { type_, input, n }, result, stream) })
 }
 
-/// Writes the minimum of the `n` elements at `input` to host memory at `result`, and waits for it.
-/// NaNs are ignored unless all elements are NaN. -0 is less than +0. For no elements, the minimum
-/// is the largest value of the type.
+/// Writes the minimum of the `n` elements at `input` to host memory at `result`. Waits for the
+/// result. NaNs are ignored unless all elements are NaN. -0 is less than +0. If there are no
+/// elements, the minimum is the largest value of the type.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -102,9 +102,9 @@ pub unsafe extern "C" fn samebits_min(
     checked(|| unsafe { call::wait(Operation::Min, Input { type_, input, n }, result, stream) })
 }
 
-/// Writes the maximum of the `n` elements at `input` to host memory at `result`, and waits for it.
-/// NaNs are ignored unless all elements are NaN. -0 is less than +0. For no elements, the maximum
-/// is the smallest value of the type.
+/// Writes the maximum of the `n` elements at `input` to host memory at `result`. Waits for the
+/// result. NaNs are ignored unless all elements are NaN. -0 is less than +0. If there are no
+/// elements, the maximum is the smallest value of the type.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -120,8 +120,8 @@ pub unsafe extern "C" fn samebits_max(
     checked(|| unsafe { call::wait(Operation::Max, Input { type_, input, n }, result, stream) })
 }
 
-/// Writes the sum of the `n` elements at `input` to device memory at `output`, in the order of the
-/// stream. Does not wait, and can be captured into a graph.
+/// Writes the sum of the `n` elements at `input` to device memory at `output`, in stream order.
+/// Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn samebits_sum_into(
 }
 
 /// Writes the minimum of the `n` elements at `input`, as samebits_min computes it, to device memory
-/// at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+/// at `output`, in stream order. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn samebits_min_into(
 }
 
 /// Writes the maximum of the `n` elements at `input`, as samebits_max computes it, to device memory
-/// at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+/// at `output`, in stream order. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -172,8 +172,8 @@ pub unsafe extern "C" fn samebits_max_into(
 }
 
 /// Writes the exact sum of the `n` elements at `input`, rounded once to nearest, ties to even, to
-/// host memory at `result`, and waits for it. The bits of the result do not depend on the order of
-/// the elements. The type must be SAMEBITS_F32, SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
+/// host memory at `result`. Waits for the result. The bits of the result do not depend on the order
+/// of the elements. The type must be SAMEBITS_F32, SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn samebits_exact_sum(
 }
 
 /// Writes the exact sum, bit-identical to the result of samebits_exact_sum, to device memory at
-/// `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+/// `output`, in stream order. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -207,10 +207,9 @@ pub unsafe extern "C" fn samebits_exact_sum_into(
 }
 
 /// Writes the sum of each of `rows` rows to consecutive elements of device memory at `output`, in
-/// the order of the stream. A row has `elements` elements, at most 2^32, and begins `pitch`
-/// elements after the start of the previous row; a pitch of 0 means contiguous rows. Each sum is
-/// bit-identical to the result of samebits_sum for that row alone. Does not wait, and can be
-/// captured into a graph.
+/// stream order. A row has `elements` elements, at most 2^32, and begins `pitch` elements after the
+/// start of the previous row; a pitch of 0 means contiguous rows. Each sum is bit-identical to the
+/// result of samebits_sum for that row alone. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -230,8 +229,8 @@ pub unsafe extern "C" fn samebits_sum_rows_into(
 }
 
 /// Writes the exact sum of the products of the `n` pairs of elements at `a` and at `b`, rounded
-/// once, to host memory at `result`, and waits for it. The type must be SAMEBITS_F32, SAMEBITS_F64,
-/// SAMEBITS_F16 or SAMEBITS_BF16.
+/// once, to host memory at `result`. Waits for the result. The type must be SAMEBITS_F32,
+/// SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -249,7 +248,7 @@ pub unsafe extern "C" fn samebits_exact_dot(
 }
 
 /// Writes the exact dot product, bit-identical to the result of samebits_exact_dot, to device
-/// memory at `output`, in the order of the stream. Does not wait, and can be captured into a graph.
+/// memory at `output`, in stream order. Does not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -267,9 +266,9 @@ pub unsafe extern "C" fn samebits_exact_dot_into(
 }
 
 /// Writes the square root of the exact sum of the squares of the `n` elements at `input`, rounded
-/// once, to host memory at `result`, and waits for it. The type must be SAMEBITS_F32, SAMEBITS_F64,
-/// SAMEBITS_F16 or SAMEBITS_BF16. The sum of the squares is the samebits_exact_dot of the array
-/// with itself.
+/// once, to host memory at `result`. Waits for the result. The type must be SAMEBITS_F32,
+/// SAMEBITS_F64, SAMEBITS_F16 or SAMEBITS_BF16. To get the sum of the squares, call
+/// samebits_exact_dot with the array as both inputs.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.

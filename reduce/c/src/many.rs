@@ -1,5 +1,5 @@
-//! The C functions that reduce along an axis, lists of slices, and ragged rows, and that compute
-//! statistics of rows.
+//! The C functions that reduce tensors along an axis, lists of slices, and ragged rows, and those
+//! that compute statistics of rows.
 #![expect(unsafe_code, reason = "C passes addresses and calls functions by their names")]
 
 use std::ffi::c_void;
@@ -49,8 +49,7 @@ pub unsafe extern "C" fn samebits_reduce_axis_into(
     })
 }
 
-/// Writes the results of samebits_reduce_axis_into for a tensor in host memory to host memory.
-/// Needs no GPU.
+/// Like samebits_reduce_axis_into, but for a tensor and results in host memory. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -119,7 +118,7 @@ pub unsafe extern "C" fn samebits_list_new(
     })
 }
 
-/// Frees a list after the work that uses it. A null pointer is ignored.
+/// Frees a list once the work that uses it is done. A null pointer is ignored.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -161,8 +160,8 @@ pub unsafe extern "C" fn samebits_reduce_list_into(
     })
 }
 
-/// Writes the results of samebits_reduce_list_into for `count` slices in host memory to host
-/// memory. Needs no GPU.
+/// Like samebits_reduce_list_into, but for `count` slices and their results in host memory. Needs
+/// no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -240,8 +239,8 @@ pub unsafe extern "C" fn samebits_reduce_ragged_into(
     })
 }
 
-/// Writes the results of samebits_reduce_ragged_into for rows in host memory to host memory. Bad
-/// offsets are an error. Needs no GPU.
+/// Like samebits_reduce_ragged_into, but for rows and results in host memory. Bad offsets are an
+/// error. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -271,7 +270,7 @@ pub unsafe extern "C" fn samebits_host_reduce_ragged(
     })
 }
 
-/// Writes the mean of each of `rows` rows of floats, and its variance, to consecutive elements of
+/// Writes the mean and the variance of each of `rows` rows of floats to consecutive elements of
 /// device memory at `means` and `variances`, in one pass. The variance is the sum of the squared
 /// differences from the mean, divided by the number of elements minus `less`. It is NaN if the
 /// number of elements is at most `less`. One of the two pointers may be null. A `pitch` of 0 means
@@ -304,8 +303,7 @@ pub unsafe extern "C" fn samebits_moments_rows_into(
     })
 }
 
-/// Writes the results of samebits_moments_rows_into for rows in host memory to host memory. Needs
-/// no GPU.
+/// Like samebits_moments_rows_into, but for rows and results in host memory. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -338,10 +336,10 @@ pub unsafe extern "C" fn samebits_host_moments_rows(
     })
 }
 
-/// Writes the log-sum-exp of each of `rows` rows of floats, the logarithm of the sum of the
-/// exponentials of its elements, to consecutive elements of device memory at `output`. Does not
-/// overflow. A row with NaN has the result NaN. A `pitch` of 0 means contiguous rows. Does not
-/// wait, and can be captured into a graph.
+/// Writes the log-sum-exp of each of `rows` rows of floats, which is the logarithm of the sum of
+/// exp(x) over the row's elements x, to consecutive elements of device memory at `output`. Does not
+/// overflow. If a row contains NaN, its result is NaN. A `pitch` of 0 means contiguous rows. Does
+/// not wait, and can be captured into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.
@@ -367,8 +365,7 @@ pub unsafe extern "C" fn samebits_log_sum_exp_rows_into(
     })
 }
 
-/// Writes the results of samebits_log_sum_exp_rows_into for rows in host memory to host memory.
-/// Needs no GPU.
+/// Like samebits_log_sum_exp_rows_into, but for rows and results in host memory. Needs no GPU.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.

@@ -19,9 +19,9 @@ use crate::{
 pub enum samebits_operation {
     /// The sum. Without elements, it is 0.
     SAMEBITS_SUM = 0,
-    /// The minimum, ignoring NaN. Without elements, it is the largest value of the type.
+    /// The minimum, ignoring NaN. If there are no elements, it is the largest value of the type.
     SAMEBITS_MIN = 1,
-    /// The maximum, ignoring NaN. Without elements, it is the smallest value of the type.
+    /// The maximum, ignoring NaN. If there are no elements, it is the smallest value of the type.
     SAMEBITS_MAX = 2,
     /// The sum of floats, divided by their number and rounded once. Without elements, it is NaN.
     SAMEBITS_MEAN = 3,
@@ -41,11 +41,12 @@ pub enum samebits_operation {
     SAMEBITS_ANY = 66,
 }
 
-/// The number that is added to an operation to combine elements in a type of twice the size.
+/// The number that is added to an operation's number so that elements are combined in a type of
+/// twice the size.
 pub const SAMEBITS_WIDE: u32 = 32;
 
-/// The number that is added to the sum, the minimum or the maximum to read elements as 1 if they
-/// are not zero, and otherwise as 0.
+/// The number that is added to that of the sum, the minimum or the maximum so that elements are
+/// read as 1 if they are not zero, and otherwise as 0.
 pub(crate) const TRUTH: u32 = samebits_operation::SAMEBITS_COUNT as u32;
 
 /// Evaluates an expression in which `$T` is the type with the given number, and `$W` is the
@@ -86,8 +87,8 @@ pub(crate) fn operation(number: u32) -> Result<Operation> {
 }
 
 /// Writes the result of a samebits_operation over the `n` elements at `input`, whose samebits_type
-/// is `type`, to device memory at `output`, in the order of the stream. Does not wait, and can be
-/// captured into a graph.
+/// is `type`, to device memory at `output`, in stream order. Does not wait, and can be captured
+/// into a graph.
 ///
 /// # Safety
 /// The pointers must be valid, as the header requires.

@@ -229,7 +229,7 @@ def ragged(x, offsets, operation, wide):
     reduce_ragged(number, x.kind, x.address, elements, offsets.address, rows, address, word, x.place)
     row = int(bad[0])
     if row:
-        raise ValueError(f"row {~row} has offsets {int(offsets.x[~row])} to {int(offsets.x[~row + 1])}, but the array has {elements} elements: offsets must not decrease, nor pass the end")
+        raise ValueError(f"row {~row} has offsets {int(offsets.x[~row])} to {int(offsets.x[~row + 1])}, but the array has {elements} elements: offsets must neither decrease nor exceed the number of elements")
     return x.made(target)
 
 

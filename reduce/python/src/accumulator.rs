@@ -113,7 +113,7 @@ impl Accumulator {
             (Sum::Float(sum), Sum::Float(other)) => sum.merge(other),
             (Sum::Double(sum), Sum::Double(other)) => sum.merge(other),
             _ => {
-                let text = "one accumulator is float32 and the other float64: only accumulators of one type can be merged";
+                let text = "one accumulator is float32 and the other float64: only accumulators of the same type can be merged";
                 return Err(PyTypeError::new_err(text));
             }
         };
@@ -151,7 +151,7 @@ impl Accumulator {
     ) -> PyResult<()> {
         with_sum!(&mut self.0, kind, T, sum, {
             // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory
-            // until the stream has passed this point.
+            // alive until the stream has passed this point.
             py.detach(|| unsafe {
                 let stream = stream(device, handle)?;
                 let other = match addresses[..] {

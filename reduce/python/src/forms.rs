@@ -16,7 +16,7 @@ pub(crate) type Place = Option<(i32, usize)>;
 /// Writes the smallest or largest element of each row, and the lowest index of this value, to two
 /// addresses. The address for the values may be 0.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
+#[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
 pub(crate) fn find_rows(
     py: Python<'_>,
     number: u8,
@@ -48,8 +48,8 @@ pub(crate) fn find_rows(
             }
             return Ok(());
         };
-        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-        // the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory alive
+        // until the stream has passed this point.
         py.detach(|| unsafe {
             raw::find_rows_into::<T>(
                 stream(device, handle)?,
@@ -95,8 +95,8 @@ pub(crate) fn min_max_rows(
             }
             return Ok(());
         };
-        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-        // the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory alive
+        // until the stream has passed this point.
         py.detach(|| unsafe {
             raw::min_max_rows_into::<T>(stream(device, handle)?, input, layout, minima, maxima)
         })
@@ -107,7 +107,7 @@ pub(crate) fn min_max_rows(
 /// Writes the dot product of the `n` elements at `a` and at `b` to `output`. If `wide` is true,
 /// elements are converted to a type of twice the size before they are multiplied.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
+#[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
 pub(crate) fn dot(
     py: Python<'_>,
     kind: u8,
@@ -146,8 +146,8 @@ fn product<T: Element + Read<W>, W>(
         unsafe { write(&[value], output as usize) };
         return Ok(());
     };
-    // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until the
-    // stream has passed this point.
+    // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory alive
+    // until the stream has passed this point.
     py.detach(|| unsafe { raw::dot_into::<T, W>(stream(device, handle)?, a, b, n, output) })
         .map_err(raised)
 }

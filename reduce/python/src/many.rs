@@ -40,8 +40,8 @@ pub(crate) fn reduce_columns(
             unsafe { write(&values.map_err(raised)?, output as usize) };
             return Ok(());
         };
-        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-        // the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory alive
+        // until the stream has passed this point.
         py.detach(|| unsafe {
             let stream = stream(device, handle)?;
             raw::read_columns_into::<T, W>(stream, operation, input, columns, output)
@@ -73,7 +73,7 @@ impl List {
 
     /// Writes the result of an operation for each slice to `output`, and the result for all slices
     /// together to `total`.
-    #[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
+    #[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
     fn reduce(
         &self,
         py: Python<'_>,
@@ -87,7 +87,7 @@ impl List {
         let operation = operation(number)?;
         with_read!(number, kind, T, W, {
             // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory
-            // until the stream has passed this point.
+            // alive until the stream has passed this point.
             py.detach(|| unsafe {
                 let stream = stream(device, handle)?;
                 raw::reduce_list_into::<T, W>(stream, operation, &self.0, output, total)
@@ -127,7 +127,7 @@ pub(crate) fn host_reduce_list(
 /// have 64 bits. On a device, `bad` is the address of a word that is 0 before the call; on the
 /// host, bad offsets are an error.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
+#[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
 pub(crate) fn reduce_ragged(
     py: Python<'_>,
     number: u8,
@@ -153,8 +153,8 @@ pub(crate) fn reduce_ragged(
             unsafe { write(&values.map_err(raised)?, output as usize) };
             return Ok(());
         };
-        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-        // the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory alive
+        // until the stream has passed this point.
         py.detach(|| unsafe {
             let stream = stream(device, handle)?;
             let offsets = raw::Offsets::U64(offsets);
@@ -166,7 +166,7 @@ pub(crate) fn reduce_ragged(
 
 /// Writes the mean and the variance of each row to two addresses.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
+#[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
 pub(crate) fn moments_rows(
     py: Python<'_>,
     kind: u8,
@@ -192,8 +192,8 @@ pub(crate) fn moments_rows(
             }
             return Ok(());
         };
-        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-        // the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory alive
+        // until the stream has passed this point.
         py.detach(|| unsafe {
             let stream = stream(device, handle)?;
             raw::moments_rows_into::<T>(stream, input, layout, less, means, variances)
@@ -223,8 +223,8 @@ pub(crate) fn log_sum_exp_rows(
             unsafe { write(&found.map_err(raised)?, output as usize) };
             return Ok(());
         };
-        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-        // the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory alive
+        // until the stream has passed this point.
         py.detach(|| unsafe {
             raw::log_sum_exp_rows_into::<T>(stream(device, handle)?, input, layout, output)
         })

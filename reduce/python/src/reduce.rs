@@ -1,4 +1,4 @@
-//! Reductions of elements whose type is given by its number. All functions release Python's global
+//! Reductions of elements whose type is given as a number. All functions release Python's global
 //! interpreter lock (GIL).
 
 use std::{ffi::c_void, slice};
@@ -72,7 +72,7 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
-/// Like [`with_type`], but for types whose sums can be exact.
+/// Like [`with_type`], but for types that have exact sums.
 macro_rules! with_float {
     ($number:expr, $T:ident, $body:expr) => {
         match $number {
@@ -103,11 +103,12 @@ macro_rules! with_float {
 /// one of the next two constants may be added.
 const EXACT: u8 = 255;
 
-/// Added to the number of an operation to combine elements in a type of twice the size.
+/// The number that is added to an operation's number so that elements are combined in a type of
+/// twice the size.
 pub(crate) const WIDE: u8 = 32;
 
-/// Added to the number of an operation to read elements as 1 if they are not zero, and otherwise as
-/// 0.
+/// The number that is added to an operation's number so that elements are read as 1 if they are not
+/// zero, and otherwise as 0.
 pub(crate) const TRUTH: u8 = 64;
 
 /// Evaluates an expression in which `$T` is the type with the given number, and `$W` is the
@@ -161,7 +162,7 @@ pub(crate) fn stream(device: i32, handle: usize) -> samebits::Result<raw::Stream
 /// Reduces the `n` elements at `input`, and writes the result to `output`. Both addresses are in
 /// device memory.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
+#[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
 pub(crate) fn reduce_into(
     py: Python<'_>,
     number: u8,
@@ -183,8 +184,8 @@ pub(crate) fn reduce_into(
     }
     let operation = operation(number)?;
     with_read!(number, kind, T, W, {
-        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-        // the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory alive
+        // until the stream has passed this point.
         py.detach(|| unsafe {
             raw::read_into::<T, W>(stream(device, handle)?, operation, input, n, output)
         })
@@ -195,7 +196,7 @@ pub(crate) fn reduce_into(
 /// Writes the exact dot product of `n` elements at `a` and at `b` to `output`; all three addresses
 /// are in device memory.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
+#[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
 pub(crate) fn exact_dot_into(
     py: Python<'_>,
     kind: u8,
@@ -207,8 +208,8 @@ pub(crate) fn exact_dot_into(
     handle: usize,
 ) -> PyResult<()> {
     with_float!(kind, T, {
-        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-        // the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory alive
+        // until the stream has passed this point.
         py.detach(|| unsafe { raw::exact_dot_into::<T>(stream(device, handle)?, a, b, n, output) })
             .map_err(raised)
     })
@@ -237,7 +238,7 @@ pub(crate) fn host_exact_dot(
 
 /// Writes the result of an operation for each row at `input` to `output`, both in device memory.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
+#[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
 pub(crate) fn reduce_rows_into(
     py: Python<'_>,
     number: u8,
@@ -262,8 +263,8 @@ pub(crate) fn reduce_rows_into(
     }
     let operation = operation(number)?;
     with_read!(number, kind, T, W, {
-        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory until
-        // the stream has passed this point.
+        // SAFETY: the frameworks guarantee that the addresses are valid, and keep the memory alive
+        // until the stream has passed this point.
         py.detach(|| unsafe {
             raw::read_rows_into::<T, W>(stream(device, handle)?, operation, input, rows, output)
         })
@@ -352,7 +353,7 @@ pub(crate) fn host_reduce(
 
 /// Writes the result of an operation for each row of host memory at `input` to `output`.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "addresses have no names in Python")]
+#[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
 pub(crate) fn host_reduce_rows(
     py: Python<'_>,
     number: u8,

@@ -79,8 +79,8 @@ impl<T: Element> Reducer<T> {
     /// without elements is that of an empty slice.
     ///
     /// # Errors
-    /// The operation is only for floats, the columns do not fit the slice or the result, or a call
-    /// to the driver failed.
+    /// The operation is not defined for the element type, the columns do not fit the slice or the
+    /// result, or a call to the driver failed.
     pub fn reduce_columns_into(
         &self,
         operation: Operation,

@@ -12,8 +12,8 @@ use crate::{
 /// the GPU, and to those of slices with the elements of the columns.
 ///
 /// # Errors
-/// The operation is only for floats, the columns have too many elements, or they extend beyond the
-/// slice.
+/// The operation is not defined for the element type, the columns have too many elements, or they
+/// extend beyond the slice.
 pub fn reduce_columns<T: Element>(
     slice: &[T],
     operation: Operation,

@@ -1,6 +1,5 @@
 //! Reductions of the columns of a matrix, or along any axis of a tensor. A column is added in the
-//! same order as a slice of that length, so its result is bit-identical to the result of this
-//! slice.
+//! same order as a slice of that length, so its result is bit-identical to that slice's result.
 //!
 //! ```
 //! use samebits::{Columns, Operation, host};

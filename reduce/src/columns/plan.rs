@@ -25,7 +25,7 @@ pub struct Plan {
     pub two: bool,
     /// The number of warps that share the work of one warp of the tree.
     pub split: u32,
-    /// The number of counters, and the number of values of chunks.
+    /// The number of counters, and the number of chunk values.
     pub state: [u64; 2],
 }
 
@@ -49,7 +49,7 @@ pub fn kernel_of<T: Read<W>, W>(operation: Operation) -> Kernel {
 }
 
 /// Returns whether a lane can load the elements of two columns as one word. An element has `size`
-/// bytes, and a value of the tree `value` bytes.
+/// bytes, and a value of the tree has `value` bytes.
 pub fn allow_two(columns: Columns, [size, value]: [u64; 2], address: u64) -> bool {
     let even = [columns.inner, columns.pitch, columns.apart].iter().all(|n| n.is_multiple_of(2));
     [size, value] == [2, 4] && even && address.is_multiple_of(4)
@@ -62,7 +62,7 @@ pub fn plan(columns: Columns, sizes: [u64; 2], address: u64) -> Option<Plan> {
     two.flatten().filter(|plan| plan.grid >= 256).or_else(|| plan_of(columns, sizes[0], false))
 }
 
-/// Returns the launch in which a lane reduces two columns or one.
+/// Returns the launch in which each lane reduces two columns if `two` is true, and one otherwise.
 pub fn plan_of(columns: Columns, size: u64, two: bool) -> Option<Plan> {
     let shape = shape::pick(columns.rows, size)?;
     let results = columns.batches.checked_mul(columns.inner)?;

@@ -1,4 +1,4 @@
-//! Memory that callers lend, and memory that is allocated for launches.
+//! Memory that is borrowed from callers, and memory that is allocated for launches.
 #![expect(unsafe_code, reason = "the driver's functions for memory use raw addresses")]
 
 use std::{

@@ -37,7 +37,7 @@ pub(crate) fn major() -> Result<i32> {
 }
 
 /// Compiles a kernel for the device of the current context. Returns the function, and the maximum
-/// number of its blocks of `threads` threads that can be resident at the same time.
+/// number of blocks that can be resident at the same time if each has `threads` threads.
 pub(crate) fn compile(kernel: Kernel, threads: u32) -> Result<(Function, u32)> {
     let major = major()?;
     if major < 7 {

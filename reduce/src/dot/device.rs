@@ -28,7 +28,8 @@ pub fn kernel_of<T: Read<W>, W>(shape: Shape) -> (Kernel, u32) {
 
 impl<T: Element> Engine<T> {
     /// Queues the dot product of two inputs, which have the same length. The stream's context must
-    /// be current. If `epoch` is not 0, the kernel writes the result for a host that polls.
+    /// be current. If `epoch` is not 0, the kernel writes the result for a host thread that polls
+    /// for it.
     pub(crate) fn dot<W>(
         &self,
         a: Address<'_>,
@@ -64,8 +65,8 @@ impl<T: Element> Reducer<T> {
     /// This method is fast only if both slices begin at a multiple of 16 bytes.
     ///
     /// # Errors
-    /// The slices have different lengths, the elements are integers of less than 32 bits, or one of
-    /// the errors of [`reduce`](Reducer::reduce) occurs.
+    /// The slices have different lengths, the elements are integers narrower than 32 bits, or one
+    /// of the errors of [`reduce`](Reducer::reduce) occurs.
     pub fn dot(&self, a: &impl DevicePtr<T>, b: &impl DevicePtr<T>) -> Result<T::Output> {
         self.waiting_for_dot::<Itself>(a, b)
     }

@@ -14,7 +14,7 @@ use crate::{
 /// GPU. The dot product of a slice with itself is its sum of squares.
 ///
 /// # Errors
-/// The slices have different lengths, or the elements are integers of less than 32 bits.
+/// The slices have different lengths, or the elements are integers narrower than 32 bits.
 pub fn dot<T: Element>(a: &[T], b: &[T]) -> Result<T::Output> {
     read::<T, Itself>(a, b)
 }

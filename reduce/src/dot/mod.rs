@@ -1,5 +1,5 @@
-//! Dot products. The products of corresponding elements are rounded, and then added in the order of
-//! the elements of a sum.
+//! Dot products. The products of corresponding elements are rounded, and then added in the same
+//! order as the elements of a sum.
 //!
 //! ```
 //! use samebits::host;
@@ -19,7 +19,7 @@ use crate::{
     element::{Itself, Read},
 };
 
-/// Fails for integers of less than 32 bits, because there are no kernels for their products.
+/// Fails for integers narrower than 32 bits, because there are no kernels for their products.
 pub(crate) fn check<T: Element>() -> Result<()> {
     let types = <T as Read<Itself>>::TYPES;
     if types.texts.products[0].is_empty() {

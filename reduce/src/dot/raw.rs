@@ -14,7 +14,7 @@ use crate::{
 /// wait, and can be captured into a graph.
 ///
 /// # Errors
-/// The elements are integers of less than 32 bits, or one of the errors of
+/// The elements are integers narrower than 32 bits, or one of the errors of
 /// [`reduce_into`](crate::raw::reduce_into) occurs.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! An exact sum as a value.
+//! Accumulators, which hold exact sums before rounding.
 
 use std::marker::PhantomData;
 
@@ -57,7 +57,7 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     pub(super) fn add_pairs<T: ExactElement<Output = A>>(&mut self, a: &[T], b: &[T]) {
         let mut bins = Bins::new(A::LAYOUT.bins);
         for (a, b) in a.chunks(RUN).zip(b.chunks(RUN)) {
-            // One run of each slice is widened, into memory on the stack.
+            // One run of `b` is widened at a time, into memory on the stack.
             let mut wide = [A::from_bits64(0); RUN];
             <T as Read<Itself>>::read(b, |before, values| {
                 wide[before..before + values.len()].copy_from_slice(values);

@@ -30,7 +30,7 @@ impl Cut {
         Cut { threads: 512, resident: 2, longest: 1 << 7, shortest: 2 };
     pub(super) const WIDE: Cut = Cut { threads: 512, resident: 2, longest: 1 << 8, shortest: 4 };
     /// A register can take 2^13 halves. A vector has 8 halves, and a thread has two registers, so
-    /// each vector adds 4 to a register.
+    /// each register takes 4 halves of a vector.
     pub(super) const HALVES: Cut = Cut { threads: 256, resident: 4, longest: 1 << 10, shortest: 4 };
     /// A register can take 2^12 products of halves.
     pub(super) const PRODUCTS_OF_HALVES: Cut =

@@ -75,7 +75,7 @@ pub trait Sealed: Sized {
     #[doc(hidden)]
     fn multiply(bins: &mut Bins, words: &mut Words, a: Self, b: Self);
 
-    /// Returns the value with this sign and these bits of its magnitude.
+    /// Returns the value with the given sign and the given bits of its magnitude.
     #[doc(hidden)]
     fn assembled(negative: bool, bits: u64) -> Self;
 }
@@ -83,7 +83,8 @@ pub trait Sealed: Sized {
 /// The layout of a type's accumulators.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// The type's number in the bytes of an accumulator, which is the number of its bits.
+    /// The number that identifies the type in an accumulator's bytes, which is the number of bits
+    /// of the type.
     pub(crate) kind: u8,
     pub(crate) name: &'static str,
     pub(crate) window: Window,

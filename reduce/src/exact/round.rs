@@ -55,7 +55,7 @@ fn negated(digits: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// Returns the position of the highest bit that is set.
+/// Returns the position of the highest set bit.
 fn top(digits: &[u32]) -> Option<usize> {
     let word = digits.iter().rposition(|digit| *digit != 0)?;
     Some(32 * word + 31 - digits[word].leading_zeros() as usize)

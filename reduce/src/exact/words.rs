@@ -37,7 +37,7 @@ impl Window {
 pub struct Words {
     unit: i32,
     at: Vec<i64>,
-    /// The number of values that were added since the carries were last propagated.
+    /// The number of values that have been added since the carries were last propagated.
     added: u32,
 }
 

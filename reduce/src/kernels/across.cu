@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     u64* slots = state + 2;
     u32 count = blockDim.x / 32;
     bool spread = chunks > 1 && blockDim.x == 256;
-    // The entries of warps that the block does not have are neutral elements.
+    // Entries beyond the block's last warp are neutral elements.
     if (threadIdx.x < Most - count) warps[count + threadIdx.x] = Op::none();
     #pragma unroll 1
     for (u32 p = blockIdx.x; p < chunks; p += gridDim.x) {

@@ -1,4 +1,4 @@
-// The index of the smallest or largest element. If several elements are equal, the lowest index is the result.
+// The index of the smallest or largest element, or the lowest index if several elements have this value.
 
 // A value, and the number of the first vector that contains it.
 struct Value {
@@ -29,7 +29,7 @@ __device__ Value join(Value a, Value b)
 }
 
 // A thread's values. A vector's number is recorded only if the vector changes the value, so the first of several equal
-// vectors is kept. Vectors with even and odd places have separate values, because each comparison depends on the
+// vectors is kept. Vectors at even and at odd places have separate values, because each comparison depends on the
 // previous one.
 struct Best {
     Local best[2];

@@ -1,16 +1,16 @@
 // Reduces columns. Each column is added in the same order as a slice of its length, so that its result has the same
 // bits. Each lane has one or two columns. Each warp adds some leaves of the tree; a leaf is one of a thread's `Width`
-// sums, which adds the element with the same number of each vector. The rows of a leaf are a constant distance apart,
-// and neighbouring lanes read neighbouring elements of a row.
+// sums, which adds the elements at the same place in each vector. The rows of a leaf are a constant distance apart, and
+// neighbouring lanes read neighbouring elements of a row.
 //
 // Leaves are added in groups, in an order in which neighbours are combined first. The index of a leaf therefore
 // consists of a thread's number in its warp and an element's number in its vector, each with its bits reversed.
 enum : u32 { Leaves = 32 * Width, Warps = THREADS / 32 };
 
-// Whether a lane can have two columns. There is no shared memory for two columns of values of 8 bytes.
+// Whether a lane can have two columns. Shared memory has no room for two columns of 8-byte values.
 #define TWO (ELEMENT == 2 && VALUE == 4)
 
-// The groups if a lane has `Per` columns: the leaves of `Threads` threads, whose numbers are `Apart` apart.
+// The groups for a lane with `Per` columns: the leaves of `Threads` threads, whose numbers are `Apart` apart.
 template <u32 Per>
 struct Cut {
     enum : u32 { Group = (ELEMENT == 8 ? 8 : 16) / Per, Groups = Leaves / Group };
@@ -221,7 +221,7 @@ __device__ void reduce(const Matrix& all, Acc* out, u32 split, u32* counters, Ac
     }
 }
 
-// Each lane has one column, or with `two` two neighbouring columns, whose elements it loads at the same time.
+// Each lane has one column or, if `two` is true, two neighbouring columns, whose elements it loads at the same time.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 n, u64 columns, u64 inner, u64 apart, u64 pitch, u32 vectors, u32 chunks, u32 threads,
     u32 split, u32 two, u32* counters, Acc* values)

@@ -1,5 +1,5 @@
-// Dot products. Vectors of the two slices that have the same number are multiplied element by element, and the products
-// are added in the tree of a sum. Each product is rounded before it is added.
+// Dot products. Vectors with the same number in the two slices are multiplied element by element, and the products are
+// added in the tree of a sum. Each product is rounded before it is added.
 
 // Adds the products of the elements of two vectors.
 __device__ void multiply(Sums& sums, const Vector& a, const Vector& b)
@@ -11,7 +11,7 @@ __device__ void multiply(Sums& sums, const Vector& a, const Vector& b)
     }
 }
 
-// The chunks of both slices that have the same index.
+// The chunks with the same index in both slices.
 struct Pair { const In *a, *b; u32 vectors, tail; };
 
 __device__ Pair pair(const In* a, const In* b, u64 n, u32 vectors, u32 index)

@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     __shared__ alignas(16) Acc warps[Most];
     const bool together = ((u64)a | (u64)b) % 16 == 0;
     u64* slots = state + 2;
-    // The entries of warps that the block does not have are neutral elements.
+    // Entries beyond the block's last warp are neutral elements.
     if (threadIdx.x < Most - count) warps[count + threadIdx.x] = Op::none();
     #pragma unroll 1
     for (u32 p = blockIdx.x; p < chunks; p += gridDim.x) {

@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     u32 n = first[world], count = blockDim.x / 32;
     Shards shards = {at, first, at[0], 0, 0, first[1]};
     if (threadIdx.x == 0) wrong = ~0u;
-    // The entries of warps that the block does not have are neutral elements.
+    // Entries beyond the block's last warp are neutral elements.
     if (threadIdx.x < Most - count) warps[count + threadIdx.x] = Op::none();
     __syncthreads();
     if (stamp != 0)

@@ -15,7 +15,7 @@ enum : u32 { Raw = ~0u }; // The epoch that requests flags and digits instead of
 // of 0 depends on `Other`, so it may be unset if all elements are negative or -0 and the sum is not 0.
 enum : u32 { Nan = 1, Above = 2, Below = 4, Other = 8 };
 // The words of the exchange have several copies, because additions to one address are slow. Each copy occupies whole
-// cache lines. A word counts blocks in the bits from `Counted` on.
+// cache lines. A word counts blocks in bit `Counted` and the bits above it.
 enum : u32 { Copies = 8, Line = (Digits + 16) / 16 * 16, Counted = 52 };
 
 // Sets all elements to 0 or, if `negative` is true, to -0.
@@ -76,7 +76,7 @@ __device__ bool reached(bool starts, bool passes, u32 into)
     return ((from + through) ^ through) >> threadIdx.x % 32 & 1;
 }
 
-// Propagates the carries. Each lane of the warp gets `Each` digits of 32 bits of one integer in two's complement; lanes
+// Propagates the carries. Each lane of the warp gets `Each` 32-bit digits of one integer in two's complement; lanes
 // after the last digit repeat its sign.
 __device__ void carry(const u64* digits, u32* digit)
 {
@@ -162,7 +162,7 @@ __device__ void store(void* out, Acc value, u32 epoch)
 
 // Adds the block's digits and flags to one copy of the words. The highest 12 bits of a word count the blocks that have
 // added to it, so no block has to wait, and no fence is needed. The lower bits hold the sum of a digit or, in the last
-// word, a count of 12 bits for each flag.
+// word, a 12-bit count for each flag.
 __device__ void publish(u64* state, const u64* digits, u32 f)
 {
     u32 tid = threadIdx.x;

@@ -1,4 +1,4 @@
-// Sums of bfloat16. A row has the elements of eight exponents, and an element has at most 15 bits in units of its row.
+// Sums of bfloat16. A row covers eight consecutive exponents; in units of its row, an element has at most 15 bits.
 //
 // Multiplying an element of row r by 2^(122 - 8 r) gives a multiple of 2^-12 below 2^3. Adding 1.5 × 2^11 moves it, as
 // an integer, to the lower bits of the float.

@@ -1,5 +1,5 @@
-// Returns `bits`, because gridDim.y is 1. ptxas does not know this, so it keeps the constant in a register. A logical
-// operation of a value with two constants that it knows would take two instructions.
+// Returns `bits`, because gridDim.y is 1. ptxas cannot deduce this, so it keeps the constant in a register. A logical
+// operation on a value and two known constants would take two instructions.
 __device__ u32 opaque(u32 bits) { return bits * gridDim.y; }
 
 __device__ u32 lane()
@@ -23,8 +23,8 @@ template <u32 Rows, u32 Step, u32 First> struct Columns {
         __syncthreads(); // All words are zero.
     }
 
-    // Adds `value` to the row that follows the one at `offset` after `below` rows. `offset` is a multiple of the size
-    // of a row.
+    // Adds `value` to the row that is `below` rows after the one at `offset`. `offset` is a multiple of the size of a
+    // row.
     __device__ void add(u32 offset, u32 below, u32 value) const
     {
         atomicAdd((u32*)(words + (offset | own) + below * Row), value);
@@ -51,7 +51,7 @@ template <u32 Rows, u32 Step, u32 First> struct Columns {
             if (tid % 8 == 0 && r < Rows) sums[r] = sum;
         }
         __syncthreads(); // All rows are zero, and their sums are stored.
-        // A row's sum is less than 2^36, so it has parts in two digits. The parts of a digit add up to less than 2^36.
+        // A row's sum is less than 2^36, so it spans two digits. The parts of a digit add up to less than 2^36.
         if (tid >= Digits) return;
         i64 parts = 0;
         for (u32 k = 0; k < 2 * PerDigit; k++) {

@@ -1,6 +1,6 @@
-// Sums of doubles, and of products of floats or bfloat16, which doubles represent exactly. A row has the doubles of
-// eight exponents. A double has at most 60 bits in units of its row; they are added as four integers of 16 bits, to
-// every second row.
+// Sums of doubles, and of products of floats or bfloat16, which doubles represent exactly. A row holds the doubles with
+// eight consecutive exponents. In units of its row, a double has at most 60 bits, which are added as four integers of
+// 16 bits to every second row.
 //
 // Multiplying a double of row r by 2^(1018 - 8 r) gives a multiple of 2^-57 below 2^3. Adding 1.5 × 2^27 rounds it to a
 // multiple of 2^-25, which is then an integer of 28 bits and a sign in the lower bits. The remainder is at most 2^-26,

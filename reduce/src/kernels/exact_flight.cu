@@ -40,7 +40,7 @@ struct Flight {
         }
     }
 
-    // Reads the thread's vectors of a chunk again to note their infinities and NaN.
+    // Reads the thread's vectors of a chunk again to note their infinities and NaNs.
     __device__ static void review(Place& place, const In* from, u32 count)
     {
         #pragma unroll 1

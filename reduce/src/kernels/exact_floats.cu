@@ -1,5 +1,5 @@
-// Sums of floats. A row has the elements of four exponents. An element has at most 27 bits in units of its row; they
-// are added as two integers: a multiple of 2^12 units, which is added three rows higher, and the remainder.
+// Sums of floats. A row covers four consecutive exponents. In units of its row, an element has at most 27 bits, added as
+// two integers: a multiple of 2^12 units, which is added three rows higher, and the remainder.
 //
 // Multiplying an element of row r by 2^(126 - 4 r) gives a multiple of 2^-24 below 2^3. Adding 1.5 × 2^11 rounds it to
 // a multiple of 2^-12, which is then an integer in the lower bits. The remainder is at most 2^-13, and adding 1.5 ×

@@ -1,6 +1,6 @@
 // Halves need no columns: a half is a multiple of 2^-24 below 2^16, so a double holds the sum of 2^13 of them without
 // rounding. A product is a multiple of 2^-48 below 2^32. The first register holds 1.5 × 2^45 plus a sum, so its last
-// bit is 2^-7. The rounding error of an addition is at most 2^-8, and a second register adds 2^13 of these errors
+// bit is worth 2^-7. The rounding error of an addition is at most 2^-8, and a second register adds 2^13 of these errors
 // without rounding.
 struct Place {
 #if defined(PRODUCTS)

@@ -1,4 +1,4 @@
-// Dot products of doubles. A product is an integer of 106 bits, which is added in digits of 16 bits. A row has the
+// Dot products of doubles. A product is an integer of 106 bits, which is added in digits of 16 bits. A row holds the
 // products whose two exponents add up to one of 16 consecutive values.
 struct Place {
     typedef Columns<264, 16, 0> All; // Row r has units of 2^(16 r - 2150).
@@ -24,7 +24,7 @@ struct Place {
         u64 x = significand(a, first), y = significand(b, second);
         signs.minus &= sign;
         signs.odd |= max(first, second) == 2047 ? 1u << 29 : 0;
-        // The product in two's complement, shifted by less than 16 bits. It has eight digits, and the last one has the
+        // The product in two's complement, shifted by fewer than 16 bits. It has eight digits, and the last one has the
         // sign.
         u64 low = x * y, high = __umul64hi(x, y);
         u32 exponent = first + second, shift = exponent % 16;

@@ -56,7 +56,7 @@ __device__ Acc consume(const u64* slots, u32 count, u32 threads, u32 epoch, u32 
     return value;
 }
 
-// `slots` has, for each rank, the address of the slots on its GPU. This shard has `chunks` chunks, starting with
+// For each rank, `slots` has the address of the slots on the rank's GPU. This shard has `chunks` chunks, starting with
 // `first`, of `count` chunks in total. If `told` is 0, the result is for later work in the stream; otherwise, a host
 // thread polls for it. With a patience of 0, the kernel only publishes; ranks that share a GPU and run one after
 // another need this.

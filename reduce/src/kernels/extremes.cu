@@ -34,7 +34,7 @@ struct Value {
 
 __device__ Value join(Value a, Value b) { return Value{Op::join(a.low, b.low), Other::join(a.high, b.high)}; }
 
-// A thread's values. Vectors with even and odd places have separate values, because each comparison depends on the
+// A thread's values. Vectors at even and at odd places have separate values, because each comparison depends on the
 // previous one.
 struct Best {
     Local low[2], high[2];

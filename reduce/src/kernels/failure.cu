@@ -1,4 +1,4 @@
-// Stores the number of the faulty rank or chunk after the result, for a host that polls.
+// Stores the number of the faulty rank or chunk after the result, for a host thread that polls.
 __device__ void fail(void* out, u32 epoch, u32 what)
 {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;"

@@ -1,5 +1,5 @@
-// The logarithm of the sum of the exponentials of each row. Each row is read once. functions.rs has the same functions
-// with the same operations for the host.
+// The log-sum-exp of each row: the logarithm of the sum of exp(x) over its elements x. Each row is read once.
+// functions.rs has the same functions with the same operations for the host.
 #if VALUE == 4
 typedef float Real;
 #else
@@ -18,9 +18,9 @@ __device__ Real lowest() { return (Real)bits(0xfff0000000000000); }
 __device__ float most(float a, float b) { return fmaxf(a, b); }
 __device__ double most(double a, double b) { return a > b ? a : b; }
 
-// Returns exp(x) for x <= 0, and 0 below the logarithm of the least normal number and for NaN. With k = x / log(2),
-// rounded to an integer, exp(x) is 2^k times a polynomial in x - k log(2). The low bits of `rounded` are the exponent
-// of 2^k, and 0 if 2^k is not a normal number.
+// Returns exp(x) for x <= 0, or 0 if x is NaN or below the logarithm of the smallest normal number. With k = x /
+// log(2), rounded to an integer, exp(x) is 2^k times a polynomial in x - k log(2). The low bits of `rounded` are the
+// exponent of 2^k, or 0 if 2^k is not a normal number.
 __device__ float exp_of(float x)
 {
     const float at_least = most(x, -88.f), shift = 12583039.f;
@@ -67,7 +67,7 @@ __device__ Real widen(In element)
     return value;
 }
 
-// Returns the largest value of each group of `lanes` lanes, a power of two, to all of them.
+// Returns the largest value of each group of `lanes` lanes, a power of two, to all lanes of the group.
 __device__ Real group_most(Real value, u32 lanes)
 {
     #pragma unroll 1
@@ -75,7 +75,7 @@ __device__ Real group_most(Real value, u32 lanes)
     return value;
 }
 
-// Returns the sum of each group's values to all of its lanes.
+// Returns the sum of each group's values to all lanes of the group.
 __device__ double group_sum(double value, u32 lanes)
 {
     #pragma unroll 1
@@ -95,7 +95,7 @@ __device__ void widen(Real (&x)[Width], const Vector& vector, u32 n, u32 first, 
         if (e >= rest) x[e] = lowest();
 }
 
-// Returns the part of the vectors of a group of up to 32 lanes. Thread `t` of `step` threads reads ROWS vectors at a
+// Returns the `Part` for the vectors of a group of up to 32 lanes. Thread `t` of `step` threads reads ROWS vectors at a
 // time, and the lanes of a group agree on the largest element so far.
 __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
 {
@@ -136,7 +136,7 @@ __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
             all.sum = __dadd_rn(all.sum, powers[0]);
         }
     }
-    // From here on, a sum that is NaN stands for a row with NaN.
+    // From here on, a sum that is NaN marks a row that contains NaN.
     return Part{all.top, group_sum(nan ? bits(~0ull >> 1) : all.sum, lanes)};
 }
 
@@ -145,7 +145,7 @@ __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 m, u32 n, u64 pitch, u32 step)
 {
-    // There are two sets of parts: while some warps combine one set, the others fill the other.
+    // There are two sets of parts: while some warps combine one set, the rest fill the other.
     __shared__ Part warps[2][THREADS / 32];
     const u32 t = threadIdx.x & (step - 1), warp = threadIdx.x / 32, groups = THREADS / step;
     u32 set = 0;

@@ -15,7 +15,7 @@ __device__ Moments join(Moments a, Moments b)
 }
 
 // Returns the value of a row's first element, from which the differences are computed, or 0 if this element is NaN or
-// infinite. With an infinity, all differences would be NaN.
+// infinite. The difference between an infinity and itself would be NaN.
 __device__ double finite(In head)
 {
     const double first = to_double(head);
@@ -74,7 +74,7 @@ __device__ Moments moments_of(const In* row, u32 n, u32 t, u32 step, In& head)
 __device__ void put(Moments all, double first, u32 n, u64 less, Acc* means, Acc* variances, u64 row)
 {
     const double part = __ddiv_rn(all.sum, (double)n), rest = __dsub_rn(all.squares, __dmul_rn(all.sum, part));
-    // Rounding may make `rest` negative. If it is NaN, the comparison is false, and it stays NaN.
+    // Rounding may make `rest` negative. If `rest` is NaN, the comparison is false, and the variance is NaN too.
     const double variance = __ddiv_rn(rest < 0 ? 0 : rest, less < n ? (double)(n - less) : 0);
     if (means) means[row] = from_double(__dadd_rn(first, part));
     if (variances) variances[row] = from_double(less < n ? variance : __dsub_rn(variance, variance));

@@ -1,4 +1,4 @@
-// Stores the sums of a shard's chunks, in order, which are then sent to the other ranks. The sums follow a stamp of 16
+// Stores the sums of a shard's chunks, in order; they are then sent to the other ranks. The sums follow a stamp of 16
 // bytes, which identifies the call and the plan. The first sum has the index `at`.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, u64* block, u64 n, u32 vectors, u32 chunks, u64* state, u64 stamp, u32 at)

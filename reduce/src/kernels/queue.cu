@@ -1,4 +1,4 @@
-// Reduces slices of any lengths, whose chunks are in a queue. Each slice is added in the order that its length
+// Reduces slices of any length, whose chunks are in a queue. Each slice is added in the order that its length
 // prescribes, and each block draws a ticket for its next chunk. Blocks publish the values of chunks, and the block with
 // the last chunk of a slice, which begins after the others, consumes them. The values of all slices are combined in the
 // same way.
@@ -45,7 +45,7 @@ __device__ Acc combined(u64* slots, u32 count, Acc* warps)
     return threadIdx.x == 0 ? few(warps, Warps) : value;
 }
 
-// The queue has `count` items. If `made` is not null, it has at most `count` items, and made[0] is their number; the
+// The queue has `count` items. If `made` is not null, made[0] is the number of items, which is at most `count`; the
 // last block to finish clears the three words of `made`. `out` and `total` may be null. The slices have `elements`
 // elements in total. `state` has the next ticket and the messages of chunks; `totals` has the messages of slices.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
@@ -98,12 +98,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             if (total) publish(totals + item.index * Halves, value);
         }
         if (!total || item.index < slices - 1) continue;
-        // Thread 0 may still read `others[0]`.
+        // Thread 0 may still be reading `others[0]`.
         value = combined(totals, (u32)slices, others[1]);
         if (t == 0) *total = Op::result(elements > 0 ? value : Op::empty(), elements);
     }
     if (!made) return;
-    // The last block clears the number of items, when all blocks have read it.
+    // The last block clears the number of items after all blocks have read it.
     __syncthreads();
     if (t > 0) return;
     __threadfence();

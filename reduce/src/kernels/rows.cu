@@ -1,6 +1,6 @@
 // Reduces rows. Each row is added in the same order as a slice of its length, so its vectors are numbered from the
-// row's first element. With ALIGNED, all rows are aligned and have whole vectors. Otherwise, vectors are loaded element
-// by element, and the L1 cache merges these loads.
+// row's first element. With ALIGNED, all rows are aligned and consist of whole vectors. Otherwise, vectors are loaded
+// element by element, and the L1 cache merges these loads.
 enum : bool { Aligned = ALIGNED };
 
 // Loads an element if `wanted` is true.
@@ -61,8 +61,8 @@ __device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, boo
     }
 }
 
-// Exchanges half of the values with lane `lane ^ s`, and combines the received values with the lane's own. Lanes with
-// `lane & s` keep the upper half.
+// Exchanges half of the values with lane `lane ^ s`, and combines the received values with the lane's own. Lanes in
+// which `lane & s` is not 0 keep the upper half.
 template <u32 Count>
 __device__ void trade(Acc* values, u32 s)
 {

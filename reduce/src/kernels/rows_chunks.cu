@@ -11,7 +11,7 @@ enum : bool { Spread = THREADS == 256, One = WAYS & 1, Four = WAYS & 2 };
 // aligned vector: the sums at places below `skew` contain elements of the previous thread's vector.
 enum : bool { Skewed = !Aligned && !Spread && ELEMENT >= 4 };
 
-// A chunk. Its places are numbered from its first aligned vector, and its elements have places `skew` to `end` - 1.
+// A chunk. Places are numbered from the chunk's first aligned vector, and its elements have places `skew` to `end` - 1.
 struct Places {
     const In* at;
     u32 skew, end;

@@ -2,7 +2,7 @@
 // addresses, so the first and the last vector of a row may be incomplete. There is no neutral element, so missing
 // elements are skipped.
 
-// A row, or a slice. Its elements are elements `skew` to `end` - 1 of the vectors at `at`.
+// A row, or a slice, which consists of elements `skew` to `end` - 1 of the vectors at `at`.
 struct Row {
     const In* at;
     u32 skew;

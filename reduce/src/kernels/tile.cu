@@ -24,7 +24,7 @@ struct Sums {
     }
 };
 
-// Combines the values of a warp in lane 0. On Ampere and newer, one instruction does this for some operations.
+// Combines the values of a warp in lane 0. On Ampere and newer GPUs, one instruction does this for some operations.
 __device__ Acc warp(Acc value)
 {
 #if VALUE == 4

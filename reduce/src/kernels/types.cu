@@ -1,9 +1,9 @@
-// Elements and values are unsigned integers here; the instructions of an operation give their bits a meaning
+// Elements and values are unsigned integers here; the instructions of an operation interpret their bits
 // (operation.cu).
 //
-// ELEMENT, LOCAL and VALUE are the sizes in bytes of an element in memory, of a thread's accumulators, and of the values
-// that threads and blocks exchange. With PAIRS, an accumulator adds two elements with one instruction. THREADS, ROWS and
-// RESIDENT are parameters of the entry.
+// ELEMENT, LOCAL and VALUE are the sizes in bytes of an element in memory, of a thread's accumulators, and of the
+// values that threads and blocks exchange. With PAIRS, an accumulator adds two elements with one instruction. THREADS,
+// ROWS and RESIDENT are parameters of the entry point.
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;

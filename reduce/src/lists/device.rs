@@ -73,8 +73,8 @@ impl<T: Element> Engine<T> {
     }
 
     /// Queues a reduction of ragged rows. If a row ends before it begins or after the end of the
-    /// input, its result is that of an empty row, and the word at `bad` becomes the maximum of
-    /// itself and the complement of the row's number.
+    /// input, its result is that of an empty row, and the word at `bad` is set to the complement of
+    /// the row's number if this is larger than the word.
     pub(super) fn reduce_ragged<W>(
         &self,
         operation: Operation,
@@ -157,8 +157,8 @@ impl<T: Element> Reducer<T> {
     /// Waits for the results.
     ///
     /// # Errors
-    /// The operation is only for floats, there are no slices, one of them is in another context, or
-    /// a call to the driver failed.
+    /// The operation is not defined for the element type, there are no slices, a slice is in
+    /// another context, or a call to the driver failed.
     pub fn reduce_list(
         &self,
         operation: Operation,
@@ -210,8 +210,9 @@ impl<T: Element> Reducer<T> {
     /// Waits until the device has checked the offsets.
     ///
     /// # Errors
-    /// The operation is only for floats, there are no offsets, the result has too little room, a
-    /// row ends before it begins or after the end of the slice, or a call to the driver failed.
+    /// The operation is not defined for the element type, there are no offsets, the result has too
+    /// little room, a row ends before it begins or after the end of the slice, or a call to the
+    /// driver failed.
     pub fn reduce_ragged_into(
         &self,
         operation: Operation,

@@ -8,11 +8,11 @@ use crate::{
 };
 
 /// Returns the result of an operation for each slice of a list, and for all slices together. The
-/// result of a slice is bit-identical to that of [`reduce`](crate::host::reduce). The values of the
-/// slices are combined like the values of the chunks of one slice.
+/// result of a slice is bit-identical to that of [`reduce`](crate::host::reduce). Slice values are
+/// combined in the same way as the chunk values of a single slice.
 ///
 /// # Errors
-/// The operation is only for floats, or there are no slices.
+/// The operation is not defined for the element type, or there are no slices.
 pub fn reduce_list<T: Element>(
     slices: &[&[T]],
     operation: Operation,
@@ -44,8 +44,8 @@ pub fn read_list<T: Element + Read<W>, W>(
 /// with the same elements.
 ///
 /// # Errors
-/// The operation is only for floats, there are no offsets, or a row ends before it begins or after
-/// the end of the slice.
+/// The operation is not defined for the element type, there are no offsets, or a row ends before it
+/// begins or after the end of the slice.
 pub fn reduce_ragged<T: Element>(
     slice: &[T],
     operation: Operation,

@@ -1,7 +1,7 @@
-//! Reductions of many slices of any lengths: lists of slices, and ragged rows, which are parts of
+//! Reductions of many slices of any length: lists of slices, and ragged rows, which are parts of
 //! one slice between offsets. One launch adds all slices of a list; two launches add ragged rows.
 //! Each slice or row is added as if it were alone, so its result is bit-identical to that of a
-//! reduction of this slice.
+//! separate reduction.
 //!
 //! ```
 //! use samebits::{Operation, host};

@@ -55,8 +55,8 @@ impl List {
 /// One of the two addresses may be null. Does not wait, and can be captured into a graph.
 ///
 /// # Errors
-/// The operation is only for floats, the list was made for elements of another size, an address is
-/// misaligned, or a call to the driver failed.
+/// The operation is not defined for the element type, the list was made for elements of another
+/// size, an address is misaligned, or a call to the driver failed.
 ///
 /// # Safety
 /// The slices of the list must be in memory that the stream's device can read, and must have the

@@ -40,10 +40,10 @@ impl<T: Element> Engine<T> {
 }
 
 impl<T: Element> Reducer<T> {
-    /// Writes the log-sum-exp of each row, the logarithm of the sum of the exponentials of its
-    /// elements, to consecutive elements of another slice on the device. Reads each row once, and
-    /// does not overflow. [`log_sum_exp`](crate::log_sum_exp) describes the algorithm and bounds
-    /// its error. Does not wait, and can be captured into a graph.
+    /// Writes the log-sum-exp of each row, which is the logarithm of the sum of exp(x) over the
+    /// row's elements x, to consecutive elements of another slice on the device. Reads each row
+    /// once, and does not overflow. [`log_sum_exp`](crate::log_sum_exp) describes the algorithm and
+    /// bounds its error. Does not wait, and can be captured into a graph.
     ///
     /// # Errors
     /// The elements are not floats, or one of the errors of

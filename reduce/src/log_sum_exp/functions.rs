@@ -3,11 +3,11 @@
 
 use std::{f32, f64};
 
-/// Returns exp(x) for x <= 0, and 0 for x below the logarithm of the least normal number and for
-/// NaN. With k = x / log(2), rounded to an integer, exp(x) is 2^k times a polynomial in
-/// x - k log(2). The low bits of `rounded` are the exponent of 2^k, and 0 if 2^k is not a normal
-/// number. exp(0) is 1. The relative error is at most (1.8 + |x| / 20) 2^-24; the second part comes
-/// from the rounding of log(2).
+/// Returns exp(x) for x <= 0, or 0 if x is NaN or below the logarithm of the smallest normal
+/// number. With k = x / log(2), rounded to an integer, exp(x) is 2^k times a polynomial in x - k
+/// log(2). The low bits of `rounded` are the exponent of 2^k, or 0 if 2^k is not a normal number.
+/// exp(0) is 1. The relative error is at most (1.8 + |x| / 20) 2^-24; the second term comes from
+/// the rounding of log(2).
 pub(super) fn exp_of_float(x: f32) -> f32 {
     let at_least = if x > -88.0 { x } else { -88.0 };
     let shift = 12_583_039.0; // 1.5 · 2^23 + 127

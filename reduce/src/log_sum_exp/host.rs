@@ -32,7 +32,7 @@ fn log_sum_exp<T: Element>(row: &[T]) -> f64 {
     if values.iter().any(|value| value.is_nan()) {
         return f64::NAN;
     }
-    // The difference of two elements is rounded to the type of the result.
+    // The difference between two elements is rounded to the type of the result.
     let exp: fn(f64, f64) -> f64 = match size_of::<T::Output>() {
         4 => |x, top| exp_of_float(x as f32 - top as f32).into(),
         _ => |x, top| exp_of(x - top),
@@ -45,7 +45,7 @@ fn log_sum_exp<T: Element>(row: &[T]) -> f64 {
     if all.top.is_infinite() { all.top } else { all.top + log_of(all.sum) }
 }
 
-/// Returns the part of a warp. Each thread reads four vectors at a time.
+/// Returns the `Part` of a warp. Each thread reads four vectors at a time.
 fn part(
     values: &[f64],
     width: usize,

@@ -1,4 +1,4 @@
-//! The log-sum-exp of rows: the logarithm of the sum of the exponentials of a row's elements.
+//! The log-sum-exp of rows: the logarithm of the sum of exp(x) over a row's elements x.
 //!
 //! ```
 //! use samebits::{Rows, host};
@@ -14,16 +14,16 @@
 //! sums and the logarithm are computed as `f64`. The exponential function and the logarithm are
 //! polynomials with the same additions, multiplications, divisions and fused multiply-adds on the
 //! device and the host, and so the results have the same bits. In `f32`, the exponential function
-//! takes eight fused multiply-adds, and differences below -87.7 count as zeros (in `f64`, below
+//! takes eight fused multiply-adds, and returns 0 for differences below -87.7 (in `f64`, below
 //! -708.7).
 //!
-//! A row with NaN has the result NaN. Otherwise, a row with an infinity has the result infinity,
-//! and a row in which all elements are minus infinity has the result minus infinity.
+//! If a row contains NaN, its result is NaN. Otherwise, if a row contains infinity, its result is
+//! infinity, and if all its elements are minus infinity, its result is minus infinity.
 //!
 //! For a row of n elements with the result r, the error is at most 2^-24 (|r| + 1.1 log(n) + 2) if
 //! r is an `f32`, and at most 2^-53 (|r| + 4 log(n) + k + 20) if it is an `f64`, where k is the
-//! number of elements that a thread adds. The term |r| is the rounding of the result, and log(n)
-//! bounds the mean rounding of the differences.
+//! number of elements that a thread adds. The term |r| accounts for the rounding of the result, and
+//! log(n) bounds the mean rounding error of the differences.
 
 mod device;
 mod functions;

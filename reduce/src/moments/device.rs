@@ -42,11 +42,12 @@ impl<T: Element> Engine<T> {
 }
 
 impl<T: Element> Reducer<T> {
-    /// Writes the mean of each row, and its variance, to consecutive elements of two slices on the
+    /// Writes the mean and the variance of each row to consecutive elements of two slices on the
     /// device, in one pass. The variance is the sum of the squared differences from the mean,
-    /// divided by n - `less`. With a `less` of 0, it is the variance of the population, and with 1
-    /// that of the sample. It is NaN if n is at most `less`. [`moments`](crate::moments) describes
-    /// the algorithm and bounds its error. Does not wait, and can be captured into a graph.
+    /// divided by n - `less`. If `less` is 0, this is the population variance; if it is 1, this is
+    /// the sample variance. The variance is NaN if n is at most `less`. [`moments`](crate::moments)
+    /// describes the algorithm and bounds its error. Does not wait, and can be captured into a
+    /// graph.
     ///
     /// # Errors
     /// The elements are not floats, or one of the errors of

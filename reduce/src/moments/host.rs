@@ -18,7 +18,7 @@ fn join(a: Moments, b: Moments) -> Moments {
     Moments { sum: a.sum + b.sum, squares: a.squares + b.squares }
 }
 
-/// Returns the mean of each row, and its variance. The variance is the sum of the squared
+/// Returns the mean and the variance of each row. The variance is the sum of the squared
 /// differences from the mean, divided by n - `less`; it is NaN if n is at most `less`. The results
 /// are bit-identical to those on the GPU.
 ///

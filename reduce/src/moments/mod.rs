@@ -9,8 +9,8 @@
 //!
 //! Each difference between an element and the row's first element is computed as an `f64`, and so
 //! are the sums of the differences and of their squares. The mean is the first element plus the
-//! mean of the differences. For the variance, the squared sum over n is subtracted from the sum of
-//! the squares, and the result is divided by `n - less`.
+//! mean of the differences. For the variance, the square of the sum, divided by n, is subtracted
+//! from the sum of the squares, and the result is divided by `n - less`.
 //!
 //! The error comes from a sequence of at most k + 20 roundings to 53 bits, where k is the number of
 //! elements that a thread adds, and from one rounding of the result. With u = 2^-53, the variance v

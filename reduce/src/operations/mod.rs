@@ -1,5 +1,5 @@
-//! The operations. Each has a file, which defines it twice: as instructions for a device, and as
-//! functions for the host.
+//! The operations. Each operation has a file, which defines it twice: as instructions for a device,
+//! and as functions for the host.
 //!
 //! To add an operation, write its file, and add it to the three lists below: `mod`, `use` and
 //! `operations!`.

@@ -20,8 +20,8 @@ pub fn sum_rows<T: Element>(slice: &[T], rows: Rows) -> Result<Vec<T::Output>> {
 /// those on the GPU.
 ///
 /// # Errors
-/// The operation is only for floats, there are no rows, or the rows overlap, extend beyond the
-/// slice, or have no elements or too many.
+/// The operation is not defined for the element type, there are no rows, or the rows overlap,
+/// extend beyond the slice, or have no elements or too many.
 pub fn reduce_rows<T: Element>(
     slice: &[T],
     operation: Operation,

@@ -9,9 +9,10 @@ use crate::cuda::State;
 pub(crate) struct Kept {
     /// Whether the device supports asynchronous copies to shared memory.
     pub(super) copies: OnceCell<bool>,
-    /// The message slots, which are zero between launches. There are at least as many as the
+    /// The message slots, which are zero between launches. There are at least as many slots as the
     /// largest call has used.
     pub(super) state: RefCell<Option<State>>,
-    /// The queue of the chunks of ragged rows, at least as long as the largest call has needed.
+    /// The queue for the chunks of ragged rows, which is at least as long as the largest call has
+    /// needed.
     pub(crate) items: RefCell<Option<State>>,
 }

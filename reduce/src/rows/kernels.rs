@@ -11,22 +11,22 @@ pub enum Family {
     },
     /// Rows that are added by lanes of a warp.
     Lanes {
-        /// Whether every row is aligned to a vector and has only whole vectors.
+        /// Whether every row is aligned to a vector and consists of whole vectors.
         aligned: bool,
     },
     /// Rows that are added by a block.
     Block {
-        /// Whether every row is aligned to a vector and has only whole vectors.
+        /// Whether every row is aligned to a vector and consists of whole vectors.
         aligned: bool,
     },
     /// Rows of a few chunks.
     Spread {
-        /// Whether every row is aligned to a vector and has only whole vectors.
+        /// Whether every row is aligned to a vector and consists of whole vectors.
         aligned: bool,
     },
     /// Rows of many chunks.
     Chunks {
-        /// Whether every row is aligned to a vector and has only whole vectors.
+        /// Whether every row is aligned to a vector and consists of whole vectors.
         aligned: bool,
     },
     /// Unaligned rows of many long chunks.

@@ -25,8 +25,8 @@ const MOST: u64 = 1 << 30;
 /// The alignment of rows and sums, and whether elements can be copied asynchronously.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
-    /// Whether every row is aligned to a vector and has only whole vectors; for rows shorter than a
-    /// vector, whether the first row is aligned.
+    /// Whether every row is aligned to a vector and consists of whole vectors; for rows shorter
+    /// than a vector, whether the first row is aligned.
     pub rows: bool,
     /// Whether the sums are aligned to a vector.
     pub sums: bool,

@@ -101,10 +101,10 @@ fn each(count: u64, chunks: u32) -> u32 {
         chunks.div_ceil(groups).min(most.into())
     };
     // The cost is the work of the block slot that ends last, in eighths of a chunk, plus a small
-    // cost for each block. The latter is larger if the block publishes messages. A new block starts
-    // as soon as another ends, and each block reads faster if only a few blocks are resident. A
-    // last wave of whole rows therefore costs two thirds of a full wave, or its own fraction if
-    // that is larger.
+    // cost for each block. This small cost is larger if the block publishes messages. A new block
+    // starts as soon as another ends, and each block reads faster if only a few blocks are
+    // resident. A last wave of whole rows therefore costs two thirds of a full wave, or its own
+    // fraction if that is larger.
     let all = u128::from(BLOCKS);
     let cost = |each: &u64| {
         let (blocks, messages) =

@@ -28,7 +28,7 @@ impl<T: Element> Engine<T> {
     /// Queues a search in each row. The stream's context must be current, and the caller must have
     /// checked the rows. The first result of a row is the value or the minimum, and may be omitted;
     /// the second is the index or the maximum. If `epoch` is not 0, there is only one row, and the
-    /// kernel writes its results for a host that polls.
+    /// kernel writes its results for a host thread that polls for them.
     pub(crate) fn select(
         &self,
         sought: Sought,

@@ -1,4 +1,4 @@
-//! Searches for the index of the smallest or the largest element, and for both elements in one
+//! Searches for the index of the smallest or the largest element, and for both extremes in one
 //! pass. The results do not depend on the order in which elements are read, so the kernels read
 //! slices of any alignment in the fastest order.
 //!

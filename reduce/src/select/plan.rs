@@ -80,8 +80,8 @@ const BLOCKS: u64 = 264;
 /// The size of the largest grid. If there are more rows, each block reads several.
 const MOST: u64 = 1 << 30;
 
-/// Returns the launch over rows of elements of `size` bytes, which search for an index if `arg` is
-/// true, and otherwise for both extremes. A value has `value` bytes. At most `resident(family)`
+/// Returns the launch over rows of elements of `size` bytes, which searches for an index if `arg`
+/// is true, and otherwise for both extremes. A value has `value` bytes. At most `resident(family)`
 /// blocks of a kernel are resident at the same time. Returns `None` if the rows are too long.
 pub fn plan(
     rows: Rows,

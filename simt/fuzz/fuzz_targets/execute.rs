@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use simt::observe::{Memory, Prints, Races, Sync, Trace};
 use simt::{Arch, Arg, Config, Counters, Gpu, Launch, Module, Schedule};
 
-/// Returns the PTX to mutate: steps, corpus, faults and single instructions.
+/// Returns the PTX files to mutate: the steps, the corpus, the faults and the single instructions.
 fn texts() -> &'static [String] {
     static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
     TEXTS.get_or_init(|| {

@@ -66,7 +66,7 @@ pub(super) fn pack(op: &Alu, a: u64, b: u64) -> u64 {
     one(b) | one(a) << 16
 }
 
-/// Flushes a subnormal operand. On an H100, a conversion to `f16` keeps the subnormal operand, even
+/// Flushes a subnormal operand. On an H100, a conversion to `f16` does not flush its operand, even
 /// with `.ftz`.
 fn flush(op: &Alu, a: u64, from: Ty) -> u64 {
     if op.ftz && from == Ty::F32 && op.ty != Ty::F16 { u64::from(flush32(a as u32)) } else { a }

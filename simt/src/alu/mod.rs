@@ -138,8 +138,8 @@ fn integer(op: &Alu, a: u64, b: u64, c: u64) -> u64 {
             ranged(product + if matches!(op.f, F::Mad24(_)) { z } else { 0 })
         }
         F::Sad => (x - y).abs() + z,
-        // An active lane that divides by zero has already trapped; inactive lanes may have any
-        // divisor.
+        // An active lane that divides by zero has already trapped; the divisor of an inactive lane
+        // may be zero.
         F::Div => x.checked_div(y).unwrap_or(0),
         F::Rem => x.checked_rem(y).unwrap_or(0),
         F::Abs => x.abs(),
@@ -256,7 +256,7 @@ fn float32(op: &Alu, a: u32, b: u32, c: u32) -> u64 {
 }
 
 /// Returns whether `.ftz` flushes a result that was rounded to the smallest normal number. It does
-/// so if the result would be less than that number with an unlimited range of exponents.
+/// so if the result, rounded with an unlimited range of exponents, would be less than that number.
 fn flushed(exact: f64, op: &Alu) -> bool {
     let (scale, least) =
         if op.ty == Ty::F32 { (64, f64::from(f32::MIN_POSITIVE)) } else { (8, 2f64.powi(-14)) };

@@ -124,7 +124,7 @@ pub(crate) fn main() -> ExitCode {
             let _ = writeln!(std::io::stderr(), "{}", wrapped(error.to_string().trim_end()));
             return ExitCode::from(2);
         }
-        // The user asked for the help or the version.
+        // The user asked for help or for the version.
         Err(error) => error.exit(),
     };
     let (text, code) = match cli.command {
@@ -293,7 +293,7 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
     .concat();
     let hints = if asked(Check::Sync) { &[] } else { sync.findings() };
     if let Err(error) = outcome {
-        // Findings or output from before the trap may explain the trap.
+        // Findings and output that precede the trap may explain it.
         let said: String = prints.printed().iter().map(|p| format!("{p}\n")).collect();
         let before: String = findings.iter().map(|f| format!("{f}\n")).collect();
         return Err(format!("{error}\n{before}{said}").trim_end().to_string());

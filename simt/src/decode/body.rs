@@ -57,7 +57,7 @@ impl<'a> Decoder<'_, 'a> {
     fn set_source(&mut self, loc: &ast::Loc) {
         let (file, line) = loc.within;
         self.source_line = loc.line;
-        // The compiler's own code has line 0.
+        // Code that the compiler itself adds has line 0.
         let elsewhere = loc.line == 0 && line != 0;
         let name = self.text.files.iter().find(|(number, _)| *number == file && elsewhere);
         self.included = name.map(|(_, name)| format!("line {line} of `{name}`").into());
@@ -90,7 +90,7 @@ impl<'a> Decoder<'_, 'a> {
         self.report(self.lines.error(offset, message));
     }
 
-    /// Adds an error only once, even if the function that contains it is called twice.
+    /// Adds an error only once, even if the function that contains the error is called twice.
     fn report(&mut self, error: ParseError) {
         if !self.errors.contains(&error) {
             self.errors.push(error);

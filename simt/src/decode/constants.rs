@@ -1,4 +1,5 @@
-//! Expands the immediates of hot instructions to planes of 32 lanes once, not at each use.
+//! Expands the immediates of frequent instructions to planes of 32 lanes once, instead of at each
+//! use.
 
 use rustc_hash::FxHashMap;
 

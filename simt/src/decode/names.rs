@@ -16,7 +16,7 @@ pub(super) enum Symbol {
         dst: Dst,
     },
     Special(Special),
-    /// A variable or parameter, in its window.
+    /// The address of a variable or parameter, and its window.
     Address(Src, Window),
 }
 

@@ -2,7 +2,8 @@
 
 use crate::inst::Special;
 
-/// Returns the special register with a name that the module does not define, if there is one.
+/// Returns the special register with this name, if there is one. The module does not define the
+/// name.
 pub(super) fn special(name: &str) -> Option<Special> {
     let axis = |text: &str| match text {
         "x" => Some(0),

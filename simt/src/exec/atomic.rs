@@ -51,7 +51,7 @@ impl Team<'_> {
                 let old = self.get(w, &place, lane, addr, width);
                 let (b, c) = (self.lane(w, lane, atom.b), self.lane(w, lane, atom.c));
                 let new = update(atom.op, memory.ty, ftz, old, b, c);
-                // A compare-and-swap that fails only reads.
+                // A failed compare-and-swap reads memory but does not write it.
                 let fails = atom.op == AtomOp::Cas && old != trim(b, 8 * width);
                 wrote |= u32::from(!fails) << lane;
                 match late {

@@ -102,7 +102,8 @@ impl Team<'_> {
         }
     }
 
-    /// Performs a warp-wide operation. Lanes may have arrived at several instructions of one kind.
+    /// Performs a warp-wide operation. Lanes may have arrived at several instructions of the same
+    /// kind.
     fn perform<O: Observer>(&mut self, w: usize, parts: &[(u32, u32)], members: u32, obs: &mut O) {
         let insts = &self.env.info.kernel.insts;
         let here = parts.iter().fold(0, |all, (_, mask)| all | mask);
@@ -179,7 +180,10 @@ struct Given {
 
 impl Team<'_> {
     /// Records the operands of the lanes at one instruction.
-    #[expect(clippy::too_many_arguments, reason = "one operation, its lanes and its observer")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the arguments describe one operation, its lanes and its observer"
+    )]
     fn give<O: Observer>(
         &self,
         w: usize,
@@ -222,7 +226,7 @@ impl Team<'_> {
         }
     }
 
-    /// Writes to each lane at one instruction the value of its source lane.
+    /// Gives each lane at one instruction the value of its source lane.
     fn shuffle<O: Observer>(
         &mut self,
         w: usize,

@@ -22,7 +22,7 @@ pub(crate) struct Env<'a> {
     pub(crate) patience: Option<Duration>,
     pub(crate) sm_count: u32,
     pub(crate) arch: Arch,
-    /// Whether the PTX requires all lanes of a warp barrier to be at one instruction.
+    /// Whether the PTX requires all lanes of a warp barrier to be at the same instruction.
     pub(crate) in_convergence: bool,
 }
 

@@ -20,7 +20,7 @@ const WINDOW: u64 = 256;
 /// Number of instructions that a cluster runs before the next one runs.
 const QUANTUM: u64 = 1 << 20;
 
-/// Number of instructions for which a team with late reductions is delayed at most.
+/// Maximum number of instructions for which a team with late reductions is delayed.
 const LONG: u64 = 1 << 18;
 
 type Ran<T> = Result<T, Box<Trap>>;
@@ -151,7 +151,7 @@ fn in_turns<O: Observer>(
         }
         at = if seed.is_some() { rng.below(running.len()) } else { at % running.len() };
         if running[at].stall.until > executed {
-            // If all teams are delayed, the one that was chosen runs.
+            // If all teams are delayed, the chosen team runs.
             let mut others = (at..running.len()).chain(0..at);
             let long = running[at].stall.long;
             let runs =

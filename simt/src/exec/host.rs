@@ -10,7 +10,7 @@ use crate::observer::{Access, AccessKind, At, Observer, Order, Same, Scope, Spac
 use crate::place::count;
 use crate::printf::{self, Values};
 
-/// Limit on the bytes of a string. A longer string probably lacks its terminating zero.
+/// Limit on the length of a string, in bytes. A longer string probably lacks its terminating zero.
 const LONGEST: u64 = 1 << 12;
 
 impl Team<'_> {

@@ -285,7 +285,7 @@ impl Team<'_> {
         }
         let extend = matches!(alu.f, F::Cvt { .. }) && alu.ty.is_signed();
         each(active, |lane| {
-            // `map` on arrays is a call for each lane.
+            // Using `map` on an array would add a function call for each lane.
             let [a, b, c, d] = *src;
             let of = |src| self.lane(w, lane, src);
             let mut value = eval(alu, [of(a), of(b), of(c), of(d)]);

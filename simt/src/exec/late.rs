@@ -1,7 +1,8 @@
 //! Reductions that take effect late. A relaxed `red` in global memory returns nothing, so its block
-//! cannot tell when it happens, and other blocks may see it after later atomics of its block. Under
-//! an adversarial schedule, a reduction happens when a thread of its block executes a fence or a
-//! release, or accesses the same memory, when the block ends, or at random.
+//! cannot observe when it takes effect, and other blocks may see it after later atomics of its
+//! block. Under an adversarial schedule, a reduction takes effect at a random time, but at the
+//! latest when its block ends, or when a thread of the block executes a fence or a release or
+//! accesses the same memory.
 
 use super::locate::Group;
 use super::team::{Late, Team};
@@ -10,7 +11,7 @@ use crate::inst::{Atom, AtomOp, Ty};
 use crate::model::{AccessKind, Order};
 use crate::observer::Space;
 
-/// Limit on the reductions of a team that are late.
+/// Limit on the number of late reductions of a team.
 const MOST: usize = 64;
 
 impl Team<'_> {
@@ -22,7 +23,7 @@ impl Team<'_> {
             && atom.memory.order == Order::Relaxed
     }
 
-    /// Delays a reduction. If there are too many, the first one happens.
+    /// Delays a reduction. If there are too many, performs the first one.
     pub(super) fn put_off(&mut self, late: Late) {
         if self.late.len() == MOST {
             let first = self.late.remove(0);
@@ -32,7 +33,7 @@ impl Team<'_> {
     }
 
     /// Performs the late reductions that must precede an access to the same memory. Reductions of
-    /// the same kind may happen in any order.
+    /// the same kind may be performed in any order.
     #[cold]
     pub(super) fn catch_up(&mut self, group: &Group, bytes: u32, kind: Option<(AtomOp, Ty)>) {
         if group.space != Space::Global {

@@ -43,7 +43,7 @@ impl Want {
 
 /// The location of a group's data.
 pub(super) enum Place<'g> {
-    /// The data is in one allocation, which has this number.
+    /// The data is in the allocation with this number.
     Slot(u32, &'g Slot),
     /// The data is in allocations that are looked up for each lane.
     Global,
@@ -252,8 +252,8 @@ impl<'e> Team<'e> {
     }
 }
 
-/// Returns the first lane of a mask for which a condition holds, or else the first lane of the
-/// mask.
+/// Returns the first lane of a mask for which a condition holds, or, if there is none, the first
+/// lane of the mask.
 fn first(mask: u32, f: impl Fn(usize) -> bool) -> usize {
     (0..32).find(|i| mask >> i & 1 == 1 && f(*i)).unwrap_or(mask.trailing_zeros() as usize & 31)
 }

@@ -1,5 +1,5 @@
 //! Error messages for invalid addresses. The messages give the element in the notation of the
-//! source, its array, and the cure.
+//! source, its array, and the remedy.
 
 use super::env::Fault;
 use super::locate::{Group, Want};
@@ -21,7 +21,7 @@ impl Team<'_> {
         let name =
             self.places().name(group.space, address, want.width, self.near(group.space, address));
         let instead = match want.vector {
-            1 => "keep addresses multiples of the element's size".to_string(),
+            1 => "make each address a multiple of the element's size".to_string(),
             n => {
                 format!("make the first index a multiple of {n}, or access one element at a time")
             }

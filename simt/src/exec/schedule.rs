@@ -337,7 +337,8 @@ impl Team<'_> {
     /// instruction writes memory that they may access.
     fn is_stalled(&mut self, pc: u32) -> bool {
         let op = &self.env.info.kernel.insts[pc as usize].op;
-        // A fence ends the delay of reductions, so it writes for others too.
+        // A fence performs the late reductions, so it also writes memory that other blocks may
+        // access.
         let ends_delay = !self.late.is_empty() && matches!(op, Op::Fence(..));
         if !(ends_delay || self.env.stalls && writes_for_others(op)) {
             return false;
@@ -373,7 +374,7 @@ impl Team<'_> {
         }
         let mask = self.warps[w].splits[s].mask;
         let roll = self.rng.next();
-        // Either all lanes of the split run, or one of them, or any subset.
+        // Either all lanes of the split run, or one lane, or a random subset of the lanes.
         let lanes = match roll & 3 {
             0 | 1 => mask,
             2 => {

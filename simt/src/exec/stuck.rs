@@ -1,4 +1,5 @@
-//! Reports on deadlocks and endless loops, which show where threads wait and which loop repeats.
+//! Reports deadlocks and endless loops, with the places where threads wait or the loop that
+//! repeats.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -198,7 +199,7 @@ impl Team<'_> {
         }
         let mut parts = Vec::new();
         if returned != 0 {
-            // The lines of the exits before the barrier.
+            // The source lines of the exits that precede the barrier.
             let mut lines: Vec<String> = (0..pc)
                 .filter(|at| match insts[*at as usize].op {
                     Op::Branch(target) => exits(target),

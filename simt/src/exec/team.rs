@@ -96,7 +96,7 @@ pub(super) struct Stall {
     /// Whether the next instruction is such a write.
     pub(super) at_write: bool,
     /// Whether this write is a fence that performs late reductions. The team is then delayed until
-    /// the other blocks have ended or wait, if possible.
+    /// the other blocks have ended or are waiting, if possible.
     pub(super) long: bool,
     /// Whether the team may execute its next such write.
     pub(super) released: bool,
@@ -159,7 +159,7 @@ impl<'e> Team<'e> {
         }
     }
 
-    /// Prepares the team for a cluster, and reuses the memory of the previous one.
+    /// Prepares the team for a cluster, and reuses the memory of the previous cluster.
     pub(super) fn start<O: Observer>(&mut self, cluster: u64, obs: &mut O) {
         let info = &self.env.info;
         let size: u32 = info.cluster.iter().product();

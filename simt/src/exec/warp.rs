@@ -5,7 +5,7 @@ use crate::flow::{Reg, read};
 use crate::inst::{Dst, NOWHERE, Src};
 use rustc_hash::FxHashMap;
 
-/// The index that stands for no convergence barrier.
+/// The index value that means that there is no convergence barrier.
 pub(super) const NONE: u32 = u32::MAX;
 /// The mask of all lanes.
 pub(super) const FULL: u32 = u32::MAX;
@@ -221,7 +221,7 @@ impl Warp {
         }
         let taken = Split { pc: target, mask: taken, conv, state };
         let falls = Split { pc: pc + 1, mask: mask & !taken.mask, conv, state };
-        // A side that is already at the meeting point has arrived.
+        // A side that is already at the reconvergence point has arrived.
         if taken.pc == join {
             self.convs[conv as usize].arrived |= taken.mask;
             falls

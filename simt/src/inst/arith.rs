@@ -154,7 +154,7 @@ pub(crate) enum F {
     /// `set` compares values of this type; the result is all ones or 1.0 if the comparison holds,
     /// and 0 otherwise.
     Set(Cmp, Ty),
-    /// `set` whose comparison is combined with the predicate that is the third operand.
+    /// `set` with a comparison that is combined with the third operand, a predicate.
     SetWith(Cmp, Ty, Bool),
     Testp(u8),
 }

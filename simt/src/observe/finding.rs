@@ -55,7 +55,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Returns the short name that reports print.
+    /// Returns the short name that is printed in reports.
     pub fn name(self) -> &'static str {
         match self {
             Fault::DataRace => "data race",
@@ -139,7 +139,7 @@ pub struct Finding {
     pub address: u64,
     /// The address in the notation of the source, such as `` `shared[3]` ``.
     pub place: String,
-    /// The accesses. A race has two, the earlier one first.
+    /// The accesses; for a race, the earlier access and then the later one.
     pub sites: Vec<Site>,
     /// Source lines of all pairs of instructions (or single instructions) that showed the fault,
     /// those of the example first. A line is 0 if the PTX has none.

@@ -14,7 +14,7 @@ pub(super) struct Key {
     pub(super) fault: Fault,
     pub(super) space: Option<Space>,
     pub(super) pcs: (u32, u32),
-    /// Strength of the fix that is needed. Of several examples, the one that needs the strongest
+    /// The strength of the required fix. Of several examples, the one that requires the strongest
     /// fix is reported.
     pub(super) rank: u8,
 }
@@ -25,8 +25,8 @@ impl Key {
     }
 }
 
-/// The ranks of fixes. In this order, the fix is a warp barrier, a block barrier, one warp instead
-/// of several, or another change.
+/// The ranks of fixes, from the weakest to the strongest: a warp barrier, a block barrier, one warp
+/// instead of several, and any other change.
 pub(super) const WARP: u8 = 1;
 pub(super) const BLOCK: u8 = 2;
 pub(super) const ONE_WARP: u8 = 3;

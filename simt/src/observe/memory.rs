@@ -217,7 +217,8 @@ impl Memory {
     }
 
     /// Records the uninitialized bytes that a lane's load only copies. They are not reported,
-    /// because a copy does not use them. Returns the first byte that is used in another way.
+    /// because a copy does not use them. Returns the first uninitialized byte that is used in
+    /// another way.
     #[cold]
     fn carry(&mut self, lane: u32, parts: Parts) -> Option<u64> {
         if parts.copied != 0 {

@@ -14,7 +14,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Splits the bytes of an access for which `is_clear` holds, the first of which is known.
+    /// Splits the bytes of an access for which `is_clear` holds; `first` is the first of these
+    /// bytes.
     #[cold]
     pub(super) fn of(
         at: &At<'_>,

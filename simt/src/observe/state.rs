@@ -1,7 +1,7 @@
-//! Finds state that remains between launches. The first atomic at an address then finds a different
-//! value than in the previous launch of the same kernel.
+//! Finds state that a launch leaves behind. Because of such state, the first atomic at an address
+//! finds a different value than in the previous launch of the same kernel.
 //!
-//! If a ticket counter is not reset, the first launch is correct and every later one is wrong.
+//! If a ticket counter is not reset, the first launch is correct, but every later launch is wrong.
 //! State that a launch leaves behind is not a fault in itself, because a counter may be meant to
 //! continue. However, it explains why a second sum differs from the first, so this observer is used
 //! only if the sums differ.

@@ -176,8 +176,8 @@ impl Access<'_> {
         self.width * self.vector
     }
 
-    /// Splits a shared address into the block that owns it, as a rank in the cluster, and the
-    /// offset there. The rank is `None` for the thread's own block.
+    /// Splits a shared address into the rank of the block that owns it, within the cluster, and the
+    /// offset in that block's shared memory. The rank is `None` for the thread's own block.
     pub fn peer(addr: u64) -> (Option<u32>, u32) {
         let rank = (addr >> 24) as u32;
         (rank.checked_sub(1), addr as u32 & 0x00ff_ffff)
@@ -287,11 +287,11 @@ pub enum MbarrierOp {
     Init(u32),
     /// An invalidation of the object.
     Invalidate,
-    /// An arrival that counts this many times.
+    /// An arrival that counts as this many arrivals.
     Arrive(u32),
     /// An increase of the number of expected bytes by this amount.
     ExpectTx(u32),
-    /// An arrival of this many bytes.
+    /// The arrival of this many bytes.
     CompleteTx(u32),
     /// A test or wait that fails.
     TestFails,

@@ -76,7 +76,7 @@ pub(crate) struct Func<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Param<'a> {
     pub(crate) name: &'a str,
-    /// The type, if the parameter is a register; the align and size of memory are then 0.
+    /// The type, if the parameter is a register; `align` and `bytes` are then 0.
     pub(crate) register: Option<&'a str>,
     pub(crate) align: u32,
     pub(crate) bytes: u32,

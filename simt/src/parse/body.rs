@@ -70,7 +70,7 @@ impl<'a> Parser<'a, '_> {
                 };
                 let mut vars = Vec::new();
                 self.vars(space, false, &mut vars)?;
-                // Variables of the module may be declared where they are used.
+                // Global and constant variables belong to the module, but a body may declare them.
                 match space {
                     VarSpace::Global | VarSpace::Const => self.inner.extend(vars),
                     _ => body.extend(vars.into_iter().map(Stmt::Var)),

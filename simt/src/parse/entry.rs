@@ -74,8 +74,8 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// Parses an optional list of parameters in parentheses. Only those of functions may be
-    /// registers.
+    /// Parses an optional list of parameters in parentheses. Only the parameters of functions may
+    /// be registers.
     fn params(&mut self, registers: bool) -> Parsed<Vec<Param<'a>>> {
         let mut params = Vec::new();
         if self.eat('(') && !self.eat(')') {
@@ -105,7 +105,7 @@ impl<'a> Parser<'a, '_> {
         Ok(dims)
     }
 
-    /// Parses what follows `.reg` in `.reg .u32 name`.
+    /// Parses the part after `.reg` in `.reg .u32 name`.
     fn register(&mut self) -> Parsed<Param<'a>> {
         let register = Some(self.word("a type")?);
         let name = self.word("the name of the parameter")?;

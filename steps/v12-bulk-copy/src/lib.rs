@@ -23,8 +23,8 @@ mod variants;
 /// The size of the ring in bytes: three stages of 2048 vectors.
 const RING: u64 = 3 * 2048 * 16;
 
-/// Makes a plan like v11's, with two rings on each multiprocessor, so that at least 128 KiB are in
-/// flight. A block counts its stages with a 32-bit counter, which wraps after 128 TiB.
+/// Makes a plan like v11's, with two rings on each multiprocessor, so that up to 128 KiB are in
+/// flight while both blocks add. A block counts its stages with a 32-bit counter, which wraps after 128 TiB.
 fn plan(problem: &Problem) -> Plan {
     let chunks = Chunks::of(problem);
     let pass = Pass {

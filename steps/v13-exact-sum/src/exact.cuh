@@ -62,7 +62,7 @@ __device__ long long take(unsigned int b, unsigned int column)
     return sum * __hiloint2double((1023 + 150 - 16 * b) << 20, 0); // Multiplies by a power of two.
 }
 
-// Adds a multiple of bin b's unit to the digits. Each digit grows by less than 2^48, so 2^15 calls fit.
+// Adds a multiple of bin b's unit to the digits. A digit changes by less than 2^48, so 2^15 changes fit.
 __device__ void deposit(Digits* digits, unsigned int b, long long sum)
 {
     unsigned int place = b * My::bits, shift = place % 32;
@@ -83,7 +83,7 @@ __device__ Element rounded(Digits* digits)
     if ((Element)0.5 == 0) return (Element)(int)digits[0];
     bool negative = carry < 0, over = negative;
     for (int k = 0; negative && k < count; k++) {
-        digits[k] = (unsigned int)~digits[k] + over;
+        digits[k] = (Digits)(unsigned int)~digits[k] + over;
         over = over && digits[k] >> 32;
         digits[k] = (unsigned int)digits[k];
     }

@@ -30,9 +30,9 @@ const LONGEST: u64 = 512 * (1 << 14) / 4 - 512;
 fn plan(problem: &Problem) -> Plan {
     let mut chunks = Chunks::of(problem);
     if chunks.vectors > LONGEST {
-        let vectors = chunks.vectors * chunks.count;
+        let width = 16 / problem.element.size();
         chunks.vectors = LONGEST;
-        chunks.count = vectors.div_ceil(LONGEST);
+        chunks.count = (problem.n / width).div_ceil(LONGEST);
     }
     let (cells, digits) = sizes(problem.element);
     let pass = Pass {

@@ -132,8 +132,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// If memory is too small, the error suggests pieces, because a file cannot be summed with a
-/// smaller `--n`.
+/// If there is not enough memory, the error suggests summing the file in pieces, because `--n` does
+/// not apply to a file.
 fn in_pieces(stop: cli::Stop) -> cli::Stop {
     match stop {
         cli::Stop::Error(Error::Memory { what, place, needed, free }) => Error::Usage(format!(

@@ -82,7 +82,7 @@ pub fn read(path: &Path) -> Result<Matrices> {
     rest(&name, &mut file, length, (order, count))
 }
 
-/// Returns the error for a file that cannot be read, in whole or in part.
+/// Returns the error for a file of which some or all bytes cannot be read.
 fn failed(name: &str, length: u64, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::UnexpectedEof => Error::Usage(format!(

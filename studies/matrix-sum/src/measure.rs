@@ -30,7 +30,8 @@ use crate::{
 /// The kinds of passes over a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
-    /// Copies two pinned pieces alternately, with as many copies as the file has pieces.
+    /// Copies two pinned pieces alternately; the number of copies is the number of pieces in the
+    /// file.
     Copy,
     /// Copies the pieces in the same way, and also adds them.
     Both,
@@ -110,8 +111,8 @@ fn passes(
 
 fn pass(streamed: &mut Streamed<'_>, feed: &mut Feed<'_>, which: Pass) -> Result<Vec<Span>> {
     if which == Pass::Both {
-        // The two buffers are filled with pieces whose sums are known before the measurement
-        // starts.
+        // Before the measurement starts, the two buffers are filled with pieces whose sums are
+        // known.
         feed.start()?;
         for piece in 0..streamed.pieces().min(2) {
             let (range, bytes) = (streamed.range(piece), streamed.bytes(piece));

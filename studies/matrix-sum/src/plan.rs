@@ -1,6 +1,6 @@
 //! Plans the launches of each version.
 //!
-//! Every plan produces a single number, so these plans have one stage more than a step's plan. The
+//! Every plan produces a single number, so these plans have one more stage than a step's plan. The
 //! four sums are in a separate buffer, and the result is the sum of the four. The verdict checks
 //! all five numbers.
 
@@ -83,7 +83,7 @@ pub fn wide(problem: &Problem, order: Order, entry: &str) -> Plan {
     let mut plan = Plan { launches: Vec::new(), scratch: vec![Scratch::Partials(ENTRIES)] };
     let chunk = |n: u64, most: u64| matrices(n).div_ceil(most).next_multiple_of(LINE).max(LINE);
     let (mut n, mut input, mut tile) = (problem.n, Buffer::Input, chunk(problem.n, fill));
-    // A chunk with less than one vector per thread is too small for a block of its own.
+    // A chunk with less than one vector per thread is too small for a separate block.
     tile = tile.max(u64::from(WIDE));
     loop {
         let level = Level { n, input, tile, depth: depth(problem, order, tile) };

@@ -40,7 +40,8 @@ pub struct Sums {
     pub exact: [f64; 4],
     /// The number of matrices that the host passed to the device.
     pub given: u64,
-    /// The number of matrices that were left to the CPU, or 1 if the device finished.
+    /// The number of matrices that were left to the CPU, or 1 if the device computed the final
+    /// sums.
     pub left: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Adds a file that is larger than the GPU memory that the program may use. The matrices are copied
-//! in pieces, each of them while the previous piece is added.
+//! Adds the matrices in a file that is larger than the GPU memory that the program may use. The
+//! matrices are copied in pieces, each of them while the previous piece is added.
 
 use std::{ops::Range, path::Path, time::Instant};
 
@@ -150,7 +150,7 @@ impl<'d> Streamed<'d> {
     }
 }
 
-/// Adds a file with the version of this name, using `bytes` bytes of device memory.
+/// Adds the matrices in a file with the version of this name, using `bytes` bytes of device memory.
 pub fn add(device: &Device, path: &Path, way: &str, bytes: u64) -> Result<Volume> {
     let mut streamed = Streamed::new(device, path, way, bytes)?;
     let room = usize::try_from(streamed.bytes(0)).unwrap_or(usize::MAX);

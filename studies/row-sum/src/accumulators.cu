@@ -1,4 +1,4 @@
-// One block per row, with a tree in shared memory; the entry point sets the accumulators per thread.
+// One block per row, with a tree in shared memory; the entry point sets the number of accumulators per thread.
 // Remaining cost: loads of four bytes, and eight rounds of barriers per row.
 #include "total.cuh"
 

@@ -1,5 +1,5 @@
-//! Computes a sum for each row, in the versions of a learner's notebook and in three improved
-//! versions.
+//! Computes a sum for each row, with the kernels from a learner's notebook and with three improved
+//! kernels.
 //!
 //! The input consists of rows of [`ROW`] elements; the last row may be shorter. In each version, a
 //! block finally adds up the rows' sums, so that a run has a single sum; the verdict checks the sum

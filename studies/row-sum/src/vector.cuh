@@ -2,7 +2,7 @@
 struct alignas(16) Vector { Element at[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element);
 
-// Returns the sum of thread t of `threads`, which loads four vectors at a time, then single elements.
+// Returns the sum of thread t of `threads`, which loads four vectors at a time, then the remaining elements one by one.
 __device__ Element thread_sum(const Element* row, unsigned long long left, unsigned int t, unsigned int threads)
 {
     Element sums[Width] = {};

@@ -1,5 +1,5 @@
 // A message is a partial sum and its flag in one store; the last block polls and clears the flags.
-// Remaining cost: a block that polls, during which all other blocks must be able to run.
+// Remaining cost: a block that polls; while it polls, all other blocks must be able to run.
 // Needs compute_70: relaxed stores and loads.
 #include "tile.cuh"
 

@@ -1,5 +1,5 @@
-//! Implements `cargo x book --outputs`, which runs the commands, counts and traces that the book
-//! shows, and keeps their output.
+//! Implements `cargo x book --outputs`, which produces the outputs of commands, the counts and the
+//! traces that the book shows, and stores them.
 //!
 //! The outputs are committed, so that building the book takes seconds and changes can be reviewed.
 //! With `--check`, everything is run again and compared.
@@ -150,7 +150,7 @@ impl Wanted {
         }
     }
 
-    /// Returns the commands in a console that run on any machine, each with the lines below it.
+    /// Collects the commands in a console that run on any machine, each with the lines below it.
     ///
     /// A shell block has no prompts and no outputs, and commands for a GPU in it are tried in the
     /// interpreter.

@@ -138,7 +138,7 @@ fn toolkit(sh: &Shell, folder: &Path) -> Result<PathBuf> {
     for name in ["libcudart.so", "libcudart.so.12"] {
         link(&runtime.join("lib/libcudart.so.12"), &lib.join(name))?;
     }
-    // CMake recognizes a toolkit without nvcc by this file.
+    // CMake uses this file to recognize a toolkit without nvcc.
     sh.write_file(folder.join("version.json"), r#"{"cuda": {"version": "12.4.1"}}"#)?;
     Ok(folder.to_owned())
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
         }
     }
     cmd!(sh, "cargo publish --dry-run --allow-dirty -p {NAME}").run()?;
-    // The dry run keeps no package.
+    // The dry run does not keep the package.
     cmd!(sh, "cargo package --quiet --no-verify --allow-dirty -p {NAME}")
         .quiet()
         .ignore_stderr()

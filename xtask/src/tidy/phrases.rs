@@ -55,7 +55,7 @@ const PHRASES: [(&str, &str); 43] = [
 /// The words that begin a statement without a subject. A question may begin with these words.
 const OPENINGS: [&str; 5] = ["Who ", "What ", "Whoever ", "Whatever ", "Nobody "];
 
-/// The files that may use a phrase, and the reason.
+/// The files that may use such a phrase, with the reasons.
 const ALLOWED: [(&str, &str); 4] = [
     ("xtask/src/tidy/phrases.rs", "lists the phrases"),
     ("CONTRIBUTING.md", "shows each phrase beside its replacement"),

@@ -27,7 +27,7 @@ pub struct Event {
     pub kind: Kind,
     /// The name of the kernel or function, or the direction of the copy.
     pub name: Arc<str>,
-    /// The start, in nanoseconds on CUPTI's clock, which is the same for the host and the GPU.
+    /// The start, in nanoseconds on CUPTI's clock, which the host and the GPU share.
     pub start: u64,
     /// The end, in nanoseconds on the same clock as the start.
     pub end: u64,
@@ -83,7 +83,7 @@ struct Store {
 /// launch of a kernel.
 type Names = BTreeMap<usize, Arc<str>>;
 
-/// An event whose function may be known only by its number.
+/// An event whose function may be identified only by a number.
 struct Raw {
     place: Place,
     kind: Kind,
@@ -110,7 +110,8 @@ const BUFFER: Layout = match Layout::from_size_align(1 << 20, 8) {
 };
 
 impl Recording {
-    /// Starts a recording. Call this before you open the GPU, so that opening it is recorded too.
+    /// Starts a recording. Call this function before you open the GPU, so that the opening is
+    /// recorded too.
     pub fn start() -> Result<Recording> {
         // Without a driver, the first call into some versions of CUPTI never returns.
         driver::start()?;

@@ -80,7 +80,7 @@ impl Session<'_> {
     /// `launches` is their number.
     ///
     /// Launches run one at a time. Each launch runs several times, and every run starts with the
-    /// memory contents that the first run found. A launch that waits for another launch, or for a
+    /// same memory contents as the first run. A launch that waits for another launch, or for a
     /// gate, therefore never ends.
     pub fn count(
         &self,
@@ -272,12 +272,12 @@ impl<'l> Ranges<'l> {
         unsafe { self.library.ask(&mut stop)? };
         match stop.all_submitted {
             1 => Ok(()),
-            // CUPTI itself replays the launches, so one iteration makes all passes.
+            // CUPTI itself replays the launches, so a single iteration covers all passes.
             _ => self.library.answered(Stop::CALL, 13),
         }
     }
 
-    /// Decodes the counts into the image, and checks that there is one range for each launch made.
+    /// Decodes the counts into the image, and checks that there is one range for each launch.
     fn decode(&self, made: usize) -> Result<(), Fault> {
         let mut decode = Decode { ranges: self.ranges, ..Default::default() };
         let mut info =
@@ -315,7 +315,7 @@ impl Names {
     }
 }
 
-/// Checks whether a device supports counting; the error says why it does not.
+/// Checks that a device supports counting; otherwise, the error states the reason.
 fn supported(library: &Library, asked: &DeviceSupported) -> Result<(), Fault> {
     const SUPPORTED: u32 = 3;
     match asked {

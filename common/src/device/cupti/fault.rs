@@ -1,11 +1,11 @@
 //! CUPTI's errors. Each fault is a sentence that includes the remedy.
 
-/// The reason why no counts or no profile are available.
+/// The reason why counts or a profile are not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The device was the interpreter.
     #[error(
-        "`{flag}` needs a GPU, but this ran on the interpreter, whose counts are above: leave the flag out, or use `--device cuda`"
+        "`{flag}` needs a GPU, but this run used the interpreter, whose counts are above: omit the flag, or use `--device cuda`"
     )]
     Interpreter {
         /// The flag that was given.
@@ -95,7 +95,7 @@ pub enum Fault {
         "CUPTI counted {counted} of {made} launches and dropped {dropped}: the counts are not shown, because they cannot be assigned to launches"
     )]
     Ranges {
-        /// The number of launches in the counts.
+        /// The number of launches that CUPTI counted.
         counted: usize,
         /// The number of launches that CUPTI dropped.
         dropped: usize,

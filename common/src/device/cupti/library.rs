@@ -32,7 +32,8 @@ const YOUNGEST: [&str; 2] = ["cuptiProfilerHostInitialize", "cuptiRangeProfilerE
 const SUCCESS: u32 = 0;
 
 impl Library {
-    /// Tries to load CUPTI from the usual places in order, and uses the first that works.
+    /// Tries to load CUPTI from the usual places in order, and uses the first library that can be
+    /// loaded.
     ///
     /// The driver must be installed. Without a driver, the first call into some versions of CUPTI
     /// never returns.
@@ -54,7 +55,7 @@ impl Library {
         Err(fault.unwrap_or(Fault::NoLibrary))
     }
 
-    /// Loads the library at a path, or under a name that the loader can find.
+    /// Loads the library with this path, or with a name that the loader can find.
     pub fn open(path: &Path) -> Result<&'static Library, Fault> {
         let companions = find::COMPANIONS.iter().try_for_each(|name| companion(path, name));
         // SAFETY: this is NVIDIA's library, whose initializers do not access our data. The library

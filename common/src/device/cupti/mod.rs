@@ -1,4 +1,4 @@
-//! Calls CUPTI, the library that NVIDIA's profilers are built on, from inside the run.
+//! Calls CUPTI, the library that NVIDIA's profilers are built on, from inside the profiled program.
 //!
 //! CUPTI is opened only on demand. [`counters`] reads the hardware counters for each launch, and
 //! [`activity`] records when each activity in a run began and ended.

@@ -46,8 +46,7 @@ macro_rules! asked {
 
 asked! {
     ProfilerInitialize, "cuptiProfilerInitialize", 16 {}
-    /// Queries whether a device supports counting. Each property has the value 3 if the device
-    /// does.
+    /// Queries whether a device supports counting. If it does, each property has the value 3.
     DeviceSupported, "cuptiProfilerDeviceSupported", 52 {
         device: i32,
         supported: u32,
@@ -57,18 +56,19 @@ asked! {
         confidential: u32,
         mining: u32,
         wsl: u32,
-        /// The profiling API; 0 is the range profiler.
+        /// The profiling API; 0 selects the range profiler.
         api: u32,
     }
     ChipName, "cuptiDeviceGetChipName", 32 { index: usize, name: *const c_char }
-    /// Called twice: first without an image, to get the image's size, then with the image.
+    /// This function is called twice: first without an image, to get the image's size, then with
+    /// the image.
     Availability, "cuptiProfilerGetCounterAvailability", 40 {
         context: *mut c_void,
         image_size: usize,
         image: *mut u8,
     }
     HostInitialize, "cuptiProfilerHostInitialize", 48 {
-        /// The kind of profiler; 0 is the range profiler.
+        /// The kind of profiler; 0 selects the range profiler.
         kind: u32,
         chip: *const c_char,
         availability: *const u8,
@@ -112,7 +112,7 @@ asked! {
         config: *const u8,
         data_size: usize,
         data: *mut u8,
-        /// The value 1 makes each launch a range.
+        /// With the value 1, each launch is a range.
         range: u32,
         /// With the value 2, each launch is replayed once per pass, from the same memory contents.
         replay: u32,

@@ -218,7 +218,7 @@ fn missing_companions_are_reported_before_any_call() {
 
 #[test]
 fn a_library_from_before_12_6_is_too_old() {
-    // The library exists on every system.
+    // This library exists on every such system, but is not CUPTI.
     let name = match () {
         () if cfg!(windows) => "kernel32.dll",
         () if cfg!(target_os = "macos") => "libSystem.B.dylib",
@@ -262,7 +262,7 @@ fn records_become_events_by_time() {
         ]
     );
     assert_eq!((fake.open(), version.as_str()), (0, "13.5"));
-    // A function that has no name in CUPTI keeps its number.
+    // If CUPTI has no name for a function, the event shows the function's number.
     let recording = Recording::with(fake.says("nameless=1").library).unwrap();
     let (events, _) = recording.finish().unwrap();
     assert_eq!(&*events[0].name, "function 307");

@@ -172,7 +172,7 @@ fn no_cure_names_the_launch_which_the_reader_cannot_change() {
 #[test]
 fn every_block_adds_the_remaining_elements() {
     let edits = [("i < n % Width ? in[n - 1 - i] : 0", "tid < n % Width ? in[n - 1 - tid] : 0")];
-    told(8, &edits, &["n = 1 f32 in 3 blocks", "as if element 0 were taken 3 times"], &[]);
+    told(8, &edits, &["n = 1 f32 in 3 blocks", "as if element 0 were added 3 times"], &[]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(super) fn messages(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> 
     }
 }
 
-/// Returns the events that access messages, each with its block.
+/// Returns the events that access messages, each with the block that it belongs to.
 fn accesses<'a>(
     seen: &'a Seen,
     slots: &'a Range<u64>,
@@ -56,7 +56,8 @@ fn ordinary(scene: &Scene<'_>, seen: &Seen, slots: &Range<u64>) -> Option<u32> {
     loads.find(|(_, event)| is_ordinary(event)).map(|(_, event)| event.line)
 }
 
-/// Returns the block that uses the words of all others, or two words that no block uses both.
+/// Returns the block that uses the words of all other blocks; if there is none, returns two words
+/// that have no common user.
 fn consumer(seen: &Seen, slots: &Range<u64>) -> Result<Option<u64>, [u64; 2]> {
     let mut users: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     for (block, event) in accesses(seen, slots) {
@@ -86,7 +87,7 @@ fn layout(scene: &Scene<'_>, consumer: u64) -> Option<String> {
     let scene = Scene { window: Some(window), watched: false, traced: false, ..*scene };
     let values =
         crate::values::Values::draw(scene.element, scene.n, scene.n, crate::values::Draw::Signed);
-    // Blocks that wait for others do not end alone.
+    // A block that waits for other blocks does not end if those blocks do not run.
     let left = scene.run(&[values]).ok()?.left.remove(0);
     let used: Vec<(usize, u64)> = left.words.into_iter().enumerate().filter(|w| w.1 != 0).collect();
     let rule = "the upper half of a word is its flag, and the lower half is a part of the sum";

@@ -101,7 +101,7 @@ impl<'d> Competitor<'d> {
         self.launch(&self.calls(input)?, input)
     }
 
-    /// Returns the time between the GPU's events, in nanoseconds, as the stopwatch measures it.
+    /// Returns the time between the GPU's events, in nanoseconds, as measured by the stopwatch.
     pub fn gpu_time(&self, stopwatch: &mut Stopwatch<'_>, input: Address<'_>) -> Result<u64> {
         let calls = self.calls(input)?;
         stopwatch.time(|| self.launch(&calls, input)).map(nanoseconds)
@@ -112,8 +112,8 @@ impl<'d> Competitor<'d> {
     /// own blocking call.
     pub fn host_time(&self, input: Address<'_>) -> Result<u64> {
         let calls = self.calls(input)?;
-        // The time for four bytes is also valid for a sum of eight bytes, because each of them is
-        // one small copy.
+        // The time to copy four bytes is also valid for a sum of eight bytes, because either copy
+        // is one small transfer.
         let mut sum = [0u8; 4];
         self.device.finish()?;
         let started = Instant::now();

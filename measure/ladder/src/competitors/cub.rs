@@ -134,7 +134,8 @@ impl Cub {
     }
 
     /// Loads the toolkit's CUB, if it was compiled too. Only the toolkit's default sum is measured,
-    /// under a name that includes the version. The toolkit's CUB is sometimes the faster one.
+    /// under a name that includes the version. The toolkit's CUB is sometimes faster than the
+    /// newest CUB.
     pub fn of_the_toolkit() -> Option<Cub> {
         let mut cub = Cub::load(Some(&find(FILES[1])?)).ok()?;
         let version: String =

@@ -1,6 +1,6 @@
 //! Implements `ladder exact`, which compares the exact sums and dot products of `reduce` with its
-//! plain sum of the same bytes, in paired rounds, for many kinds of data. In the interpreter, which
-//! measures no times, the sums are verified and their instructions are counted.
+//! plain sum of the same bytes, in paired rounds, for many kinds of data. The interpreter measures
+//! no times, so there the sums are only verified and their instructions are counted.
 
 mod cell;
 mod counted;

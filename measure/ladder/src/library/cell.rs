@@ -111,7 +111,7 @@ impl<'c, T: Drawn> Ours<'c, T> {
     }
 }
 
-/// The reduction in each version of CUB, with the version's name in every table.
+/// The reduction in each version of CUB, and the version's name in every table.
 type Cubs<'p> = Vec<(String, cub::Prepared<'p>)>;
 
 fn cubs<'p, T: Drawn>(
@@ -201,8 +201,8 @@ fn callers<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'
     ways
 }
 
-/// Measures wall times. The input is not rotated, because most programs have just computed the
-/// elements.
+/// Measures wall times. The copies of the input are not rotated, because most programs have just
+/// computed the elements.
 fn waited(
     cuda: &Cuda,
     ways: &[Way<'_>],

@@ -11,8 +11,8 @@ pub(super) trait Drawn: reduce::Element + bytemuck::Pod {
     /// Returns a random element; floats lie between -1 and 1.
     fn draw(rng: &mut ChaCha8Rng) -> Self;
 
-    /// Reads the result from the first of the bytes that CUB stored. A sum of halves is an `f32`,
-    /// and a minimum or maximum of halves is a half.
+    /// Reads the result from the first few of the bytes that CUB stored. A sum of halves is an
+    /// `f32`, and a minimum or maximum of halves is a half.
     fn stored(sum: bool, bytes: [u8; 8]) -> f64;
 
     /// The tolerance for a sum of floats, relative to the sum of magnitudes; `None` if sums are

@@ -1,6 +1,6 @@
 //! Implements `ladder library`, which measures `reduce` against CUB for every type and operation
-//! that `reduce` supports. The sizes are named or drawn. Times are measured on the device, as wall
-//! time, and to first result.
+//! that `reduce` supports. The sizes are given on the command line or drawn at random. Three times
+//! are measured: the time on the device, the wall time, and the time to first result.
 
 mod cell;
 mod drawn;

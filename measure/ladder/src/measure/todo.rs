@@ -18,8 +18,8 @@ pub(super) struct Todo {
 }
 
 impl Todo {
-    /// Returns the cell's weight in the time limit. A round at the largest size takes as long as
-    /// thousands of rounds at the smallest.
+    /// Returns the cell's weight, which determines its share of the time limit. A round at the
+    /// largest size takes as long as thousands of rounds at the smallest.
     pub(super) fn weight(&self) -> u32 {
         ((self.n * self.element.size()) >> 30).clamp(1, 4) as u32
     }

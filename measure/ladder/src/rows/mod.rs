@@ -1,5 +1,5 @@
-//! Implements `ladder rows`, which measures the sum of each row, by `reduce` and by CUB, at named
-//! or drawn lengths.
+//! Implements `ladder rows`, which measures the sums of rows, by `reduce` and by CUB, at lengths
+//! that are given on the command line or drawn at random.
 
 mod cell;
 mod cub;

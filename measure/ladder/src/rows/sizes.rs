@@ -4,8 +4,8 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 
 use super::Options;
 
-/// Returns pairs of a number of rows and a number of elements, without duplicates, with the longest
-/// rows last.
+/// Returns the shapes as pairs of a number of rows and a number of elements in each row, without
+/// duplicates, with the longest rows last.
 pub(super) fn cells(options: &Options) -> Vec<(u64, u64)> {
     let totals = options.total.iter().map(|size| size.0).filter(|total| *total > 0);
     let mut cells: Vec<(u64, u64)> = totals.flat_map(|total| of(total, options)).collect();

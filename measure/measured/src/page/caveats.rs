@@ -1,4 +1,4 @@
-//! The parts of a run's page that limit its claims.
+//! The caveats on a run's page.
 
 use super::Width;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     table::{Table, size},
 };
 
-/// The smallest effect of the order of competitors that is listed, as a fraction of the time.
+/// The smallest effect of the competitors' order that is listed, as a fraction of the time.
 const ORDER: f64 = 0.02;
 
 /// Lists the cells in which the order of the competitors changes a time.

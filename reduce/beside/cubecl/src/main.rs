@@ -1,4 +1,4 @@
-//! Times the sums of cubek-reduce, with several numbers of cubes, and those of samebits. Prints the
+//! Times the sums of cubek-reduce, for several numbers of cubes, and those of samebits. Prints the
 //! bits and the time of each call as CSV.
 //!
 //! The elements are on the device, and a call is timed until the sum is on the host. Each function
@@ -23,8 +23,8 @@ const ROUNDS: usize = 100;
 
 type Client = ComputeClient<CudaRuntime>;
 
-/// Computes the sum of `n` floats with `cubes` cubes. The cubes add to an output, which this
-/// function first sets to zero.
+/// Computes the sum of `n` floats with `cubes` cubes. The cubes add their sums to one output, which
+/// this function first sets to zero.
 fn cubek(client: &Client, input: &cubecl::server::Handle, n: usize, cubes: u32) -> f32 {
     let output = client.create_from_slice(&0f32.to_le_bytes());
     // SAFETY: `input` has `n` floats, and `output` has one.

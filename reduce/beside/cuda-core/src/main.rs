@@ -1,10 +1,10 @@
-//! An adapter of ten lines that sums buffers of NVIDIA's cuda-core, and a program that compares the
-//! bits of such a sum with those on the host.
+//! A ten-line adapter that sums buffers of NVIDIA's cuda-core, and a program that compares the bits
+//! of such a sum with those on the host.
 
 use cuda_core::{Context, DeviceBuffer, DeviceCopy, Stream};
 use samebits::{Element, Operation, host, raw};
 
-/// Returns the sum of a buffer, computed in the order of a stream in the buffer's context. Waits
+/// Returns the sum of a buffer, computed in stream order on a stream of the buffer's context. Waits
 /// for the result.
 fn sum<T: Element + DeviceCopy>(stream: &Stream, buffer: &DeviceBuffer<T>) -> samebits::Result<T::Output> {
     // SAFETY: the buffer has `len` elements, and the buffer and the stream outlive the call, which

@@ -13,7 +13,7 @@ use samebits::{Operation, host, raw};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Returns the sum of a compact `f32` tensor, computed in the order of a stream in the device's
+/// Returns the sum of a compact `f32` tensor, computed in stream order on a stream of the device's
 /// primary context. Waits for the result.
 ///
 /// # Safety

@@ -68,7 +68,7 @@ fn ordinary(v: f64) -> bool {
     v.is_finite() && v != 0.0
 }
 
-/// Returns `a * b`, rounded as `mode` states.
+/// Returns `a * b`, rounded according to `mode`.
 pub(crate) fn mul64(a: f64, b: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || !ordinary(b) {
         return a * b;
@@ -78,7 +78,7 @@ pub(crate) fn mul64(a: f64, b: f64, mode: Rounding) -> f64 {
     round(x.negative != y.negative, product, x.exponent + y.exponent, false, mode)
 }
 
-/// Returns `a / b`, rounded as `mode` states.
+/// Returns `a / b`, rounded according to `mode`.
 pub(crate) fn div64(a: f64, b: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || !ordinary(b) {
         return a / b;
@@ -88,7 +88,7 @@ pub(crate) fn div64(a: f64, b: f64, mode: Rounding) -> f64 {
     round(x.negative != y.negative, m / d, x.exponent - y.exponent - 64, m % d != 0, mode)
 }
 
-/// Returns the square root of `a`, rounded as `mode` states.
+/// Returns the square root of `a`, rounded according to `mode`.
 pub(crate) fn sqrt64(a: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || a < 0.0 {
         return a.sqrt();
@@ -100,7 +100,7 @@ pub(crate) fn sqrt64(a: f64, mode: Rounding) -> f64 {
     round(false, root, (x.exponent - odd - 64) / 2, root * root != m, mode)
 }
 
-/// Returns `a * b + c`, rounded once as `mode` states.
+/// Returns `a * b + c`, rounded once according to `mode`.
 pub(crate) fn fma64(a: f64, b: f64, c: f64, mode: Rounding) -> f64 {
     if mode == Rounding::Near || !ordinary(a) || !ordinary(b) || !c.is_finite() {
         let v = a.mul_add(b, c);

@@ -14,7 +14,7 @@ use super::shadow::{Entry, Strength};
 pub(super) struct Ref {
     pub(super) log: u32,
     pub(super) length: u32,
-    /// 0 is the block, 1 the cluster, 2 the device, and 3 the system.
+    /// The scope: 0 for the block, 1 for the cluster, 2 for the device, and 3 for the system.
     pub(super) scope: u8,
 }
 

@@ -59,7 +59,7 @@ impl Side {
 pub(super) enum Apart {
     /// Nothing orders the two accesses.
     Unordered,
-    /// Nothing orders the two accesses, which two blocks of the same cluster made.
+    /// Nothing orders the two accesses, which come from two blocks of the same cluster.
     Cluster,
     /// Nothing orders the accesses, and no order is needed, because one instruction of a warp
     /// stores the same value.
@@ -173,7 +173,7 @@ const ATOMIC: &str = "each thread reads the element, changes it and writes it ba
                       lost; use one atomic operation, such as `atomicAdd`";
 
 /// Returns whether two instructions are the load and the store of one in-place change (`h[i]++`),
-/// or are both the store of such a change. A sum of two elements of the array (`a[i] += a[j]`) does
+/// or both are the store of such a change. A sum of two elements of the array (`a[i] += a[j]`) does
 /// not count, because barriers order the threads that compute it.
 fn changes_in_place(kernel: &Kernel, a: u32, b: u32) -> bool {
     let store = a.max(b);

@@ -3,8 +3,8 @@
 //! An atomic reads the value that the previous atomic left, so an access after the later atomic
 //! also comes after the earlier one, *in this run*. In another order of execution, the access may
 //! come before the earlier atomic. Only an access that depends on the result of an atomic, such as
-//! the reset of a ticket by its last taker, comes after that atomic in every run; `tickets` finds
-//! such accesses.
+//! the reset of a ticket counter by the block that took the last ticket, comes after that atomic in
+//! every run; `tickets` finds such accesses.
 
 use super::shadow::{Cell, Entry, KEPT, Spill, Strength};
 

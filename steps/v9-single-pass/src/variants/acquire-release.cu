@@ -40,7 +40,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     }
 }
 
-// A call replaces the second launch; the block with the last ticket makes the call.
+// A call of add replaces the second launch; the block with the last ticket makes this call.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n, Element* partials,
                        unsigned int* tickets)

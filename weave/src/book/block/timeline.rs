@@ -82,7 +82,8 @@ const KEY: [(&str, &str); 8] = [
 const READ: &str = "Strong blue is work: a warp issues an instruction; in all other colours, warps wait. \
     Waiting for memory, green, is no fault: a waiting warp has bytes in flight, and enough of them keep the bus full. \
     The goal is a full bus, the strip at the bottom, because the sum then takes only as long as the memory needs. \
-    While the curve above it is below or near the dashed line, the bus has gaps: then more bytes for each load help or, if the picture has little green, fewer instructions and barriers. \
+    While the curve above it is below or near the dashed line, the bus has gaps. Then more bytes for each load help; if many slots have no warp, fewer and longer blocks do; and if the picture has little green, fewer instructions and barriers. \
+    While the bus is full, slots without a warp are no fault, either. \
     The dashed line is at half the height of the curve's scale in every picture, so the pictures can be compared.";
 
 /// The marks that only a figure that plays has; its script shows them.

@@ -62,7 +62,7 @@ impl Preprocessor for Weave {
     }
 }
 
-/// An open box: its name, its first line, and whether its answer has begun.
+/// An open box: its name, its first line, and whether the box's answer has begun.
 type Open = (&'static str, usize, bool);
 
 impl Weave {

@@ -63,7 +63,7 @@ fn grouped(number: &str) -> bool {
     let mut groups = number.split(',');
     let first = groups.next().unwrap_or_default();
     let rest: Vec<&str> = groups.collect();
-    // A number up to about 2,048 is a size.
+    // A number of up to four digits, such as 2,048, is a size.
     let large = rest.len() > 1 || first.len() > 1;
     (1..=3).contains(&first.len())
         && large

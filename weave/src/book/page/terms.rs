@@ -108,8 +108,8 @@ impl Terms {
     }
 }
 
-/// Adds an anchor to each entry in the glossary, and links the term, instead of the last words of
-/// the entry, to the page that explains it.
+/// Adds an anchor to each entry in the glossary, and moves the link to the explaining page from the
+/// end of the entry to the term.
 pub(crate) fn anchored(glossary: &str) -> String {
     let line = |line: &str| match entry(line) {
         Some((mut names, says)) => {
@@ -162,7 +162,7 @@ fn anchor(name: &str) -> String {
     name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-")
 }
 
-/// Returns a definition without its links and marks.
+/// Returns a definition without its links and its markup.
 fn plain(says: &str) -> String {
     let mut out = String::new();
     let mut rest = says;
@@ -170,7 +170,7 @@ fn plain(says: &str) -> String {
         out += before;
         let Some((words, after)) = after.split_once("](") else { break };
         let after = after.split_once(')').map_or("", |(_, after)| after);
-        // The name of the chapter at the end is left out.
+        // The link to the chapter at the end is left out.
         if !after.trim().is_empty() {
             out += words;
         }

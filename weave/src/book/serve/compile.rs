@@ -5,8 +5,9 @@
 
 use std::{
     io::{self, Read, Write},
+    path::PathBuf,
     process::ExitCode,
-    sync::Mutex,
+    sync::{LazyLock, Mutex},
     time::Duration,
 };
 
@@ -20,12 +21,15 @@ use super::{include::refused, limited, request::Refusal};
 
 /// The argument that starts the child process.
 pub(crate) const WORD: &str = "compile-for-a-page";
+/// The path of this program. The server reads it when it starts, because a system reports another
+/// path after cargo has replaced the file.
+pub(super) static PROGRAM: LazyLock<io::Result<PathBuf>> = LazyLock::new(std::env::current_exe);
 /// The file name in the compiler's messages.
 const FILE: &str = "kernel.cu";
 /// The maximum size of a source, in bytes.
 const MOST: usize = 64_000;
-/// The time limit. Compiling a kernel takes a third of a second, or three times as long if the
-/// kernel is judged, and the machine may be busy.
+/// The time limit. Compiling a kernel takes a third of a second, three times as long if the kernel
+/// is judged, and even longer if the machine is busy.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// A page's request.
@@ -74,8 +78,10 @@ pub(super) fn answer(body: &[u8]) -> Result<Vec<u8>, Refusal> {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let text = json!(Text { types: order.types, source }).to_string().into_bytes();
-    let said = std::env::current_exe()
-        .and_then(|path| limited::run(&mut limited::program(&path, WORD, LIMIT), text, LIMIT));
+    let program =
+        PROGRAM.as_deref().map_err(|error| io::Error::new(error.kind(), error.to_string()));
+    let said = program
+        .and_then(|path| limited::run(&mut limited::program(path, WORD, LIMIT), text, LIMIT));
     match said {
         Ok(Some(said)) if said.starts_with(b"{") => Ok(said),
         Ok(Some(_)) => failed(None, "the compiler ended without a message: it may have run out of time or memory; undo your last edit".into()),
@@ -98,7 +104,7 @@ fn with_own(order: &Order) -> Result<String> {
     let known = |line: &str| includes(line).next().is_none_or(|name| find(name).is_some());
     match order.source.lines().all(known) {
         true => Ok(woven(&order.source, FILE, find)?),
-        // A later step refuses the include, and reports its line number.
+        // A later check refuses the include, and reports its line number.
         false => Ok(order.source.clone()),
     }
 }

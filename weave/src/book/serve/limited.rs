@@ -33,7 +33,7 @@ pub(super) fn run(
         thread::sleep(Duration::from_millis(2));
     }
     let in_time = said.is_finished();
-    // Killing a program that has already ended fails, which has no consequence.
+    // Killing a program that has already ended fails, which is harmless.
     let _ = child.kill();
     child.wait()?;
     if !in_time {

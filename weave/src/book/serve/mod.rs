@@ -15,7 +15,7 @@ use std::{
     io::{self, Read, Write},
     net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
     path::{Component, Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, LazyLock},
     thread,
     time::{Duration, SystemTime},
 };
@@ -47,6 +47,7 @@ pub(crate) fn run(html: &Path, build: impl Fn() -> Result<()>) -> Result<()> {
 /// Serves a folder until the program ends, and returns the address. If the port is 0, a free port
 /// is chosen.
 pub(crate) fn start(html: &Path, port: u16) -> Result<String> {
+    LazyLock::force(&compile::PROGRAM);
     let compiled = |body: &[u8]| compile::answer(body);
     Server::start(html, port, compiled)
 }
@@ -73,7 +74,8 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let server = server.clone();
-                // An error is ignored, because a browser that closes the connection cannot read it.
+                // An error is ignored, because a browser that has closed the connection cannot read
+                // the error message.
                 thread::spawn(move || server.serve(&stream));
             }
         });

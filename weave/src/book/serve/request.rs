@@ -8,8 +8,8 @@ use std::{
 
 /// The maximum size of a request's head, in bytes.
 const HEAD: u64 = 1 << 14;
-/// The maximum size of a request's body, in bytes: a kernel of the largest size in which every
-/// character is escaped.
+/// The maximum size of a request's body, in bytes, which is enough for the largest kernel with
+/// every character escaped.
 const BODY: u64 = 1 << 19;
 /// The time limit for a client that sends nothing.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -67,7 +67,7 @@ fn pages_are_public_and_their_token_is_not() {
     let (host, token) = server();
     assert_eq!(token.len(), 32);
     assert_ne!(token, server().1);
-    // Under another host name there is no page, and therefore no token.
+    // A request with another host name gets no page, and therefore no token.
     let foreign = ask(&host, "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n");
     assert!(foreign.starts_with("HTTP/1.1 403") && !foreign.contains(&token), "{foreign}");
     let script = ask(&host, &format!("GET /a.js HTTP/1.1\r\nHost: {host}\r\n\r\n"));
