@@ -1,5 +1,5 @@
 //! Benchmarks for a step or a study, run by `cargo bench -p NAME`. The benchmarks use criterion,
-//! with times from CUDA events.
+//! which receives times that CUDA events measured.
 
 use std::time::Duration;
 

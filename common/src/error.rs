@@ -1,4 +1,4 @@
-//! Errors. Each error is a sentence that names both sides of the mismatch and the remedy.
+//! Errors. Each error message is a sentence that names both sides of the mismatch and the remedy.
 
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -102,7 +102,7 @@ pub enum Error {
     Clusters {
         /// The name of the entry point.
         entry: String,
-        /// The number of blocks in a cluster in the plan.
+        /// The number of blocks in a cluster, according to the plan.
         needs: u32,
         /// The number of blocks in the GPU's largest cluster; 1 if the GPU has no clusters.
         most: u32,

@@ -1,4 +1,4 @@
-//! A common type for the compilers NVRTC and clang.
+//! A type that covers both compilers, NVRTC and clang.
 
 use std::{
     env::{self, consts},

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{Error, Result, Unit, find, woven::named};
 
-/// The declarations that are built into NVRTC and that clang lacks.
+/// The declarations that are built into NVRTC but missing from clang.
 const PRELUDE: &str = include_str!("prelude.cuh");
 
 /// The oldest version that supports everything that the kernels use.
@@ -29,7 +29,7 @@ impl Clang {
     /// is not `clang`, only programs with this name are considered.
     ///
     /// # Errors
-    /// Returns, for each clang that was found, the reason why it cannot write PTX.
+    /// If no clang can write PTX, returns the reason for each clang that was found.
     pub fn find(name: &str) -> Result<Clang, Vec<String>> {
         let mut unfit = Vec::new();
         let named = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem == name);
@@ -144,7 +144,8 @@ fn failed(path: &Path, doing: &str, error: std::io::Error) -> Error {
     Error::Library { doing: format!("{doing} {}", path.display()), text: error.to_string() }
 }
 
-/// Returns clang's input: the prelude, as a system header, and the kernel under its own name.
+/// Returns the input for clang: the prelude as a system header, followed by the kernel under its
+/// own name.
 fn text(source: &str) -> String {
     format!("# 1 \"/prelude.cuh\" 3\n{PRELUDE}\n# 1 \"/kernel.cu\"\n{source}")
 }

@@ -22,7 +22,8 @@ pub(crate) fn without_comments(source: &str) -> String {
             let end = spliced_line(rest);
             code.truncate(code.trim_end_matches([' ', '\t']).len());
             if code.ends_with('\\') {
-                // Without a space, the backslash would now join two lines.
+                // If the line now ends with a backslash, add a space, because the backslash would
+                // join two lines.
                 code.push(' ');
             }
             code.extend(rest[..end].matches('\n'));

@@ -121,13 +121,13 @@ fn in_toolkit(root: &Path, sought: &Sought) -> Vec<PathBuf> {
     sought.toolkits.iter().filter_map(|lib| first(&root.join(lib), sought.start)).collect()
 }
 
-/// Returns the library with the built-in headers for the NVRTC at this path.
+/// Returns the library that contains the built-in headers of the NVRTC at this path.
 pub(crate) fn builtins(nvrtc: &Path) -> Option<PathBuf> {
     first(nvrtc.parent()?, BUILTINS)
 }
 
-/// Returns the folder with CUDA's headers in the wheel or toolkit that contains the NVRTC at this
-/// path.
+/// Returns the folder that contains CUDA's headers, in the same wheel or toolkit as the NVRTC at
+/// this path.
 pub fn headers(nvrtc: &Path) -> Option<PathBuf> {
     let places = ["include", "cuda_runtime/include"];
     let above = nvrtc.parent()?.ancestors().skip(1).take(3);

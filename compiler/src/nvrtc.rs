@@ -69,8 +69,8 @@ impl Library {
 
     /// Returns NVRTC's options for a unit. The options are part of the committed stamp.
     ///
-    /// The architecture is that of the unit or, if this NVRTC no longer supports it, the oldest
-    /// architecture that this NVRTC supports.
+    /// The architecture is the one that the unit names or, if this NVRTC no longer supports it, the
+    /// oldest architecture that this NVRTC supports.
     pub fn options(&self, unit: &Unit<'_>) -> Vec<String> {
         let oldest = match self.version.0 {
             ..=11 => 35,
@@ -165,7 +165,7 @@ impl Library {
         type Size = unsafe extern "C" fn(*mut c_void, *mut usize) -> c_int;
         type Get = unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int;
         let mut bytes = 0;
-        // SAFETY: the buffer has the size that the library reported, and a zero byte at its end.
+        // SAFETY: the buffer has the size that the library reported, and it ends with a zero byte.
         unsafe {
             self.symbol::<Size>(size)?(program, &mut bytes);
             let mut buffer = vec![0u8; bytes + 1];

@@ -1,8 +1,8 @@
 // Declares, for clang, the names that are built into NVRTC.
 //
-// clang compiles CUDA, but gets these names from the headers of NVIDIA's toolkit. This file defines
-// the names that a kernel needs without headers, using clang's builtins and no files from NVIDIA.
-// `nodebug` gives an instruction the line of the call, which is in kernel.cu.
+// clang compiles CUDA, but gets these names from the headers of NVIDIA's toolkit. This file defines the names that a
+// kernel needs without headers, using clang's builtins and no files from NVIDIA. `nodebug` gives an inlined instruction
+// the line of the call in kernel.cu.
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device, internal_linkage)) // Inlined functions are removed.
 #define __host__ __attribute__((host))
@@ -44,7 +44,7 @@ VECTORS(short, short, 2) VECTORS(unsigned short, ushort, 2)
 VECTORS(int, int, 4) VECTORS(unsigned int, uint, 4) VECTORS(float, float, 4)
 VECTORS(long long, longlong, 8) VECTORS(unsigned long long, ulonglong, 8) VECTORS(double, double, 8)
 
-// Reinterpretations of bits as another type.
+// Functions that reinterpret bits as another type.
 #define BITS(name, To, From) CUDA To name(From value) { return __builtin_bit_cast(To, value); }
 BITS(__float_as_int, int, float) BITS(__int_as_float, float, int)
 BITS(__float_as_uint, unsigned int, float) BITS(__uint_as_float, float, unsigned int)
@@ -168,7 +168,7 @@ CUDA unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int which
 CUDA int __mulhi(int a, int b) { return ((long long)a * b) >> 32; }
 CUDA unsigned int __umulhi(unsigned int a, unsigned int b) { return ((unsigned long long)a * b) >> 32; }
 
-// Other names: loads, addresses of shared memory for inline PTX, traps, clocks, messages and memory.
+// Other names: functions for loads, shared addresses for inline PTX, traps, clocks, messages and memory.
 template <class T> CUDA T __ldg(const T* at) { return *at; }
 CUDA size_t __cvta_generic_to_shared(const void* at) {
     return (size_t)(const void __attribute__((address_space(3)))*)at;

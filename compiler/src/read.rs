@@ -9,8 +9,8 @@ use std::{
 /// The maximum size of a source or of PTX, in bytes.
 const MOST: u64 = 64 << 20;
 
-/// `O_NONBLOCK`: a read of a file such as `/proc/kmsg`, which the system calls regular, fails instead
-/// of waiting for more text.
+/// `O_NONBLOCK`: reading a file such as `/proc/kmsg`, which the system reports as a regular file,
+/// fails instead of waiting for more text.
 #[cfg(target_os = "linux")]
 const NONBLOCK: i32 = 0o4000;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::{Error, Result, Unit};
 
 /// Replaces each `#include "NAME"` in a kernel with the file that `find` returns. All other lines
-/// stay unchanged, and so do the includes in included files. `#line` directives keep the files and
-/// line numbers in messages correct.
+/// stay unchanged, and `#include` lines inside the included files are not replaced. `#line`
+/// directives keep the files and line numbers in messages correct.
 pub fn woven(source: &str, file: &str, find: impl Fn(&str) -> Option<String>) -> Result<String> {
     if includes(source).next().is_none() {
         return Ok(source.to_owned());
@@ -47,7 +47,7 @@ fn included(line: &str) -> Option<&str> {
     (!name.is_empty() && !name.contains(['/', '\\', '"'])).then_some(name)
 }
 
-/// Replaces the inlined names in a compiler's messages with the files' own names.
+/// Replaces the names of the inlined files in a compiler's messages with their original names.
 pub(crate) fn named(log: &str, unit: &Unit<'_>) -> String {
     let names = unit.source.lines().filter_map(|line| line.strip_prefix("#line 1 \"/"));
     let log = names

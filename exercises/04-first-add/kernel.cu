@@ -1,5 +1,5 @@
 // A block adds 2 * blockDim.x elements: every thread loads two of them and adds them before it stores.
-// Write the index and the paragraph Load.
+// Write the computation of the index, and the paragraph Load.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -10,7 +10,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     // Load: read two elements per thread, or zero beyond the end.
     Element sum = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
 
-    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Reduce: each warp combines its values; then the first warp combines the warps' sums.
     // Your code goes here: at its end, thread 0 holds the sum of the block.
 
     // Store: write the block's partial sum.

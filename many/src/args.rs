@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use many::Launcher;
 use numbers::{Size, Sizes};
 
-/// Computes the sum of elements on several GPUs, bit-identical to the result on one GPU.
+/// Computes the sum of elements on several GPUs, with the same bits as on one GPU.
 #[derive(Debug, Parser)]
 #[command(version, about)]
 pub(crate) struct Command {

@@ -17,7 +17,8 @@ use crate::{
     nccl::{self, Comm, Kind},
 };
 
-/// A repeated exact sum of one element type, in which each rank has a fixed number of elements.
+/// A plan for computing exact sums repeatedly, with a fixed element type and a fixed number of
+/// elements on each rank.
 #[derive(Debug)]
 pub struct ExactPlan<'g, T> {
     group: &'g Group,
@@ -37,9 +38,9 @@ struct Seat {
 }
 
 impl Group {
-    /// Plans a repeated exact sum; `here` gives the number of elements on each rank in this
-    /// process. All ranks must create the same plans in the same order. If one rank requests a
-    /// different sum, all ranks get an error.
+    /// Plans an exact sum that can be computed repeatedly; `here` gives the number of elements on
+    /// each rank in this process. All ranks must create the same plans in the same order. If one
+    /// rank requests a different sum, all ranks get an error.
     pub fn plan_exact<T: Datum + ExactElement>(&self, here: &[u64]) -> Result<ExactPlan<'_, T>> {
         if here.len() != self.ranks.len() {
             return Err(Error::Shard(format!(

@@ -2,8 +2,8 @@
 //! no gaps between kernels.
 //!
 //! All streams wait for the same word in pinned memory. The GPUs observe the change of the word up
-//! to 9 µs apart. After the gate, they therefore first compute a sum that needs messages from all
-//! GPUs. After this sum, the GPUs start within about 1 µs of each other.
+//! to 9 µs apart. After the gate opens, they therefore first compute a sum that needs messages from
+//! all GPUs. After this sum, the GPUs start within about 1 µs of each other.
 
 use std::{
     sync::{
@@ -57,8 +57,8 @@ impl Gate {
         Ok(Gate { streams: streams.to_vec(), events, word })
     }
 
-    /// Returns the time of the queued work on each GPU, in microseconds, starting when the GPUs
-    /// have synchronized. `meet` queues the synchronization, and `queue` queues the work.
+    /// Returns the time that the queued work takes on each GPU after the GPUs have synchronized, in
+    /// microseconds. `meet` queues the synchronization, and `queue` queues the work.
     pub(crate) fn time(
         &self,
         meet: impl FnOnce() -> Result<()>,

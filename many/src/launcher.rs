@@ -219,8 +219,8 @@ pub fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let wrong =
         |why: String| Error::Launcher(format!("rank 0's machine {host:?} has no address: {why}"));
     let mut all: Vec<SocketAddr> = found.map_err(|error| wrong(error.to_string()))?.collect();
-    // If a name has several addresses, all ranks must choose the same one, because rank 0 listens
-    // only at this address.
+    // If a name has several addresses, all ranks must choose the same address, because rank 0
+    // listens only at this address.
     all.sort_by_key(|address| !address.is_ipv4());
     all.first().copied().ok_or_else(|| wrong("the name is empty".into()))
 }

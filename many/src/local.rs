@@ -1,6 +1,6 @@
-//! Sums on all GPUs of a process, which exchange partial sums inside their kernels. Each block
-//! publishes its chunk's sum to every GPU over the links between them, and each GPU's last block
-//! polls for the messages of all chunks.
+//! Computes sums on all GPUs of a process, which exchange the partial sums inside their kernels.
+//! Each block publishes its chunk's sum to every GPU over the links between them, and each GPU's
+//! last block polls for the messages of all chunks.
 //!
 //! This file contains `unsafe` code: a kernel writes to the memory of other GPUs.
 #![expect(unsafe_code, reason = "a kernel is given the addresses of other GPUs' memory")]
@@ -29,7 +29,7 @@ use crate::{
 /// The maximum number of GPUs in a process, because each lane of a warp publishes to one GPU.
 const MOST: usize = 32;
 
-/// The approximate number of polls per second in one thread, which converts a timeout to a number
+/// The approximate number of polls per second in one thread, for converting a timeout to a number
 /// of polls.
 const POLLS: f64 = 1.3e6;
 
@@ -53,11 +53,11 @@ struct Seat {
     results: Results,
     /// An event on this GPU's stream, which other streams wait for.
     event: CudaEvent,
-    /// The addresses of all GPUs' slots, in this GPU's memory.
+    /// A table in this GPU's memory, which contains the addresses of all GPUs' slots.
     table: Words,
 }
 
-/// A repeated sum of one element type, operation and length.
+/// A plan for computing sums repeatedly, with a fixed element type, operation and length.
 #[derive(Debug)]
 pub struct LocalPlan<'l, T> {
     local: &'l Local,

@@ -42,8 +42,8 @@ const QUEUED: u32 = 50;
 /// partial sums are exchanged.
 const MEETING: u64 = 1 << 16;
 
-/// The number of bytes that are read before a copy of an input is read again, which exceeds the
-/// size of every L2 cache.
+/// The number of bytes that are read between two reads of the same copy of an input. This number
+/// exceeds the size of every L2 cache.
 const ROTATED: u64 = 512 << 20;
 
 /// The GPUs and their gate.
@@ -116,7 +116,7 @@ impl Bench {
     }
 }
 
-/// The inputs of one length, and the plans of all sums over them.
+/// The inputs of one length, and the plans for all sums of these inputs.
 struct Sums<'b> {
     bench: &'b Bench,
     /// The shard of each GPU.
@@ -392,8 +392,8 @@ type Wait<'c> = dyn Fn(u32, Where) -> Result<u32> + 'c;
 struct Competitor<'c> {
     name: &'static str,
     queue: Box<Queue<'c>>,
-    /// Waits for the result. `None` if its bits are not compared, because the competitor adds on
-    /// single GPUs, has no result, or is expected to have different bits.
+    /// Waits for the result. `None` if the bits of the result are not compared, because each sum is
+    /// computed by a single GPU, there is no result, or the bits are expected to differ.
     wait: Option<Box<Wait<'c>>>,
 }
 

@@ -1,5 +1,5 @@
-//! Sums over the ranks in a group. Each rank computes partial sums, the ranks exchange them through
-//! NCCL, and all ranks run the same final stage.
+//! Computes sums over the ranks in a group. Each rank computes partial sums, the ranks exchange
+//! them through NCCL, and all ranks run the same final stage.
 //!
 //! This file contains `unsafe` code: NCCL and the stages are given addresses.
 #![expect(unsafe_code, reason = "NCCL and the stages are given addresses")]
@@ -37,15 +37,15 @@ struct Seat {
     stages: Stages,
 }
 
-/// The kernels of a plan: two kernels that add chunks, or one that adds the elements of a small
-/// sum.
+/// The kernels of a plan: two kernels that add chunks, or one kernel that adds the elements of a
+/// small sum.
 #[derive(Debug)]
 enum Stages {
     Parts { partials: Loaded, finish: Loaded },
     Elements(Small),
 }
 
-/// A repeated sum of one element type, operation and length.
+/// A plan for computing sums repeatedly, with a fixed element type, operation and length.
 #[derive(Debug)]
 pub struct Plan<'g, T> {
     group: &'g Group,
@@ -346,9 +346,9 @@ impl<T: Datum> Plan<'_, T> {
 }
 
 impl Group {
-    /// Plans a repeated sum; `here` gives the number of elements on each rank in this process. All
-    /// ranks must make the same plans in the same order. If one rank requests a different sum, all
-    /// ranks get an error.
+    /// Plans a sum that can be computed repeatedly; `here` gives the number of elements on each
+    /// rank in this process. All ranks must make the same plans in the same order. If one rank
+    /// requests a different sum, all ranks get an error.
     pub fn plan<T: Datum>(&self, operation: Operation, here: &[u64]) -> Result<Plan<'_, T>> {
         self.plan_by(operation, here, self.options.reduce.unwrap_or(self.hosts > 1))
     }

@@ -1,5 +1,5 @@
 //! Estimates the memory and the time that interpreters need for a sum. A sum that does not fit into
-//! memory is rejected, and a note announces a sum that will take long.
+//! memory is rejected, and a note announces a sum that will take a long time.
 
 use many::{Datum, Error, Result};
 

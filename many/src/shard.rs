@@ -1,5 +1,5 @@
 //! Computes the layout of shards. The layout is a pure function of the lengths, so all ranks
-//! compute the same one.
+//! compute the same layout.
 //!
 //! The shape depends only on the *global* length, and is the shape that a single GPU would use. A
 //! rank owns whole chunks, so the sum of a chunk does not depend on which rank adds the chunk. All
@@ -56,7 +56,7 @@ pub struct Move {
 pub struct Places {
     /// 2^32 divided by the number of chunks of a rank, rounded up, or 0 if there is a table.
     pub share: u32,
-    /// The gap between the sums of two neighbouring ranks, in units of one sum.
+    /// The gap between the sums of two neighbouring ranks, as a number of sums.
     pub gap: u32,
     /// The place of each chunk's sum, or an empty list if the places are computed.
     pub table: Vec<u32>,

@@ -1,5 +1,5 @@
 //! Small sums. One GPU reads the elements of each rank at a separate address, and adds all elements
-//! in the same order as those of a single slice.
+//! in the same order as if they were in a single slice.
 //!
 //! This file contains `unsafe` code: a kernel is given the addresses of all ranks' elements.
 #![expect(unsafe_code, reason = "a kernel is given the addresses of all ranks' elements")]

@@ -16,8 +16,8 @@ use rand::RngExt;
 
 use crate::say::failed;
 
-/// The time within which the other ranks must end after one has failed. The other ranks learn of
-/// the failure within milliseconds.
+/// The time within which the other ranks must end after one rank has failed. The other ranks learn
+/// of the failure within milliseconds.
 const LEAVE: Duration = Duration::from_secs(10);
 
 /// Starts this program again for each rank, and waits for all these processes.

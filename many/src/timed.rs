@@ -106,40 +106,43 @@ fn cell(time: Option<f64>) -> String {
     time.map_or("–".to_owned(), |time| format!("{time:.*}", digits(time)))
 }
 
+/// The ways to exchange chunk sums: the names in the samples, and in the tables.
+const WAYS: [(&str, &str); 3] =
+    [("kernel", "in-kernel"), ("gather", "all-gather"), ("reduce", "all-reduce")];
+
+/// Returns the name of a way in the tables.
+fn named(way: &str) -> String {
+    WAYS.iter().find(|(name, _)| *name == way).map_or(way, |(_, shown)| shown).to_owned()
+}
+
 /// Prints the median times of GPU-gated runs in microseconds, and the differences between runs of
 /// the same round.
 fn gated(times: &Times) {
+    let ways = WAYS.map(|(_, shown)| shown);
     say("Two GPUs: medians of GPU-gated times, in µs. `one` is the sum on one GPU.\n\
-         `share` is the time that the slower GPU takes for its shard alone. `cut` is the\n\
-         time that it takes to sum the chunks, minus `share`. `kernel`, `gather` and\n\
-         `reduce` are sums that exchange partial sums inside the kernels, by an\n\
-         all-gather, or by an all-reduce of integers. Δ is the time minus `share`, within\n\
-         the same round. `totals` is a sum that exchanges totals by an all-reduce. `bits`\n\
-         is `gather` minus `totals`.\n");
+         `share` is the time that the slower GPU takes for its shard alone. `in-kernel`,\n\
+         `all-gather` and `all-reduce` are sums that exchange chunk sums inside the\n\
+         kernels, by an all-gather, or by an all-reduce of integers. `totals` is a sum\n\
+         that exchanges totals by an all-reduce.\n");
     let row = |n: u64| {
         let of = |competitor| cell(times.median(competitor, n));
-        let above =
-            |competitor, base| cell(times.above(competitor, base, n).map(|above| above.median));
-        [
-            numbers::size(n),
-            of("one"),
-            of("share"),
-            above("parts", "share"),
-            of("kernel"),
-            above("kernel", "share"),
-            of("gather"),
-            above("gather", "share"),
-            of("reduce"),
-            above("reduce", "share"),
-            of("totals"),
-            above("gather", "totals"),
-        ]
+        let [kernel, gather, reduce] = WAYS.map(|(way, _)| of(way));
+        [numbers::size(n), of("one"), of("share"), kernel, gather, reduce, of("totals")]
     };
     let rows: Vec<_> = times.lengths("one").into_iter().map(row).collect();
-    say::table(
-        ["n", "one", "share", "cut", "kernel", "Δ", "gather", "Δ", "reduce", "Δ", "totals", "bits"],
-        &rows,
-    );
+    say::table(["n", "one", "share", ways[0], ways[1], ways[2], "totals"], &rows);
+    say("\nMedians of the differences within a round, in µs: `cut` is the time of the slower\n\
+         GPU for the chunks of its shard, minus `share`. The next three columns are the\n\
+         times of the sums minus `share`. `bits` is `all-gather` minus `totals`.\n");
+    let row = |n: u64| {
+        let above =
+            |competitor, base| cell(times.above(competitor, base, n).map(|above| above.median));
+        let [kernel, gather, reduce] = WAYS.map(|(way, _)| above(way, "share"));
+        let (cut, bits) = (above("parts", "share"), above("gather", "totals"));
+        [numbers::size(n), cut, kernel, gather, reduce, bits]
+    };
+    let rows: Vec<_> = times.lengths("one").into_iter().map(row).collect();
+    say::table(["n", "cut", ways[0], ways[1], ways[2], "bits"], &rows);
     if let Some(told) = times.above_at_all("told", "kernel") {
         say(&format!(
             "\nIn-kernel exchange: returning the result to the host takes {told:.2} µs more."
@@ -154,13 +157,14 @@ fn callers(times: &Times) {
         return;
     }
     say("\nWall time, two GPUs: the medians, in µs:\n");
-    let names = ["one", "kernel", "gather", "reduce", "torch"];
+    let names = ["one", "kernel", "gather", "reduce", "totals", "torch"];
     let row = |n| {
-        let [one, kernel, gather, reduce, torch] = names.map(|name| cell(times.caller(name, n)));
-        [numbers::size(n), one, kernel, gather, reduce, torch]
+        let [a, b, c, d, e, f] = names.map(|name| cell(times.caller(name, n)));
+        [numbers::size(n), a, b, c, d, e, f]
     };
     let rows: Vec<_> = torch.into_iter().map(row).collect();
-    say::table(["n", "one", "kernel", "gather", "reduce", "torch"], &rows);
+    let [a, b, c, d, e, f] = names.map(named);
+    say::table(["n", &a, &b, &c, &d, &e, &f], &rows);
 }
 
 /// Prints the scaling from one GPU to two: the speedup for a fixed length, and the efficiency for
@@ -170,11 +174,11 @@ fn scaling(times: &Times) {
         Some(times.median("one", one)? / times.median(competitor, two)?)
     };
     let or_none = |figure: Option<String>| figure.unwrap_or_else(|| "–".to_owned());
-    let rows = ["kernel", "gather", "reduce"].map(|way| {
+    let rows = WAYS.map(|(way, shown)| {
         let strong = over(1 << 28, way, 1 << 28).map(|times| format!("{times:.2}"));
         let weak = over(1 << 30, way, 1 << 31).map(|times| format!("{:.1} %", 100.0 * times));
         let from = times.pays_from(way).map(numbers::size);
-        [way.to_owned(), or_none(from), or_none(strong), or_none(weak)]
+        [shown.to_owned(), or_none(from), or_none(strong), or_none(weak)]
     });
     say("\nThe length from which two GPUs are faster than one, their speedup for 2^28\n\
          elements (strong scaling), and the speed per GPU with 2^30 elements on each, in\n\
@@ -182,8 +186,8 @@ fn scaling(times: &Times) {
     say::table(["way", "faster from", "strong", "weak"], &rows);
 }
 
-/// Prints the model's predictions: for held-out lengths, together with the measured times, and for
-/// more than two GPUs.
+/// Prints the model's predictions for held-out lengths, together with the measured times, and its
+/// predictions for more than two GPUs.
 pub(crate) fn model(asked: &Model) -> Result<()> {
     let path = asked.csv.display();
     let csv = measured::file::read(&asked.csv).map_err(|error| failed(error.to_string()))?;
@@ -201,7 +205,7 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
     let row = |line: model::Line| {
         let error = 100.0 * (line.model / line.measured - 1.0);
         [
-            line.competitor.to_owned(),
+            named(line.competitor),
             numbers::size(line.n),
             cell(Some(line.model)),
             cell(Some(line.measured)),
@@ -219,11 +223,11 @@ pub(crate) fn model(asked: &Model) -> Result<()> {
             let time = times.predict(competitor, n / 2, p);
             time.map_or("–".to_owned(), |time| modelled(time, p))
         });
-        [competitor.to_owned(), numbers::size(n / 2), a, b, c, d, e]
+        [named(competitor), numbers::size(n / 2), a, b, c, d, e]
     };
     let rows: Vec<_> = powers
         .filter(|n| model::parts(*n))
-        .flat_map(|n| ["kernel", "gather", "reduce"].map(|competitor| row(competitor, n)))
+        .flat_map(|n| WAYS.map(|(competitor, _)| row(competitor, n)))
         .collect();
     say::table(["way", "elements / GPU", "2", "4", "8", "64", "1024"], &rows);
     Ok(())

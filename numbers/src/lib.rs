@@ -27,7 +27,7 @@ pub fn size(n: u64) -> String {
     }
 }
 
-/// Formats digits in groups of three, such as `1,048,576`.
+/// Formats a number with its digits in groups of three, such as `1,048,576`.
 pub fn group(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();

@@ -1,6 +1,6 @@
 //! Wraps text into lines that fit a terminal.
 
-/// Wraps each line that is wider than `columns` at its spaces. Continuation lines have the same
+/// Wraps, at spaces, each line that is wider than `columns`. Continuation lines have the same
 /// indentation. A word that is wider than a line stays whole. Escape sequences for styles take up
 /// no columns.
 pub fn wrapped(text: &str, columns: usize) -> String {

@@ -69,7 +69,7 @@ impl Reference {
         }
     }
 
-    /// Returns the distance of a value from the sum.
+    /// Returns the absolute difference between a value and the sum.
     pub fn distance(&self, value: f64) -> f64 {
         match *self {
             Reference::Integer(sum) => (value - sum as f64).abs(),

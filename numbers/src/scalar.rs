@@ -32,7 +32,7 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     fn fill_exact(first: u64, values: &mut [Self]);
     /// Fills a slice with values that `draw` returns.
     fn fill(rng: &mut ChaCha8Rng, draw: fn(&mut ChaCha8Rng) -> Self, values: &mut [Self]);
-    /// Adds two values as the kernel does.
+    /// Adds two values in the same way as the kernel.
     fn plus(self, other: Self) -> Self;
     /// Returns the sum: exact for integers, and as accurate as two doubles for floats.
     fn sum(values: &[Self]) -> Reference;
@@ -41,7 +41,8 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     fn expected(reference: &Reference) -> Value;
     /// Converts the value for output.
     fn value(self) -> Value;
-    /// Returns the distance of a kernel's sum from the exact sum; NaN if the sum is NaN.
+    /// Returns the absolute difference between a kernel's sum and the exact sum; NaN if the
+    /// kernel's sum is NaN.
     fn distance(self, reference: &Reference) -> f64;
 }
 

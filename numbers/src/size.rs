@@ -68,7 +68,7 @@ impl FromStr for Size {
     }
 }
 
-/// A list of sizes such as `1,257,2^20`, in the order in which they are written. The form
+/// A list of sizes such as `1,257,2^20`, in the order in which the user wrote them. The form
 /// `2^10..2^28` stands for the first size and its successive doublings, up to at most the last
 /// size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Maps each PTX instruction to machine instructions: their kind, their number, and the registers
 //! that they read and write.
 //!
-//! The rules follow ptxas, but cover only the instructions of kernels that compute sums. The test
-//! `slots_are_those_of_ptxas` compares the totals with the instruction counts from GPUs.
+//! The rules imitate ptxas, but cover only the instructions that occur in kernels that compute
+//! sums. The test `slots_are_those_of_ptxas` compares the totals with the instruction counts from
+//! GPUs.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use simt::Kernel;
@@ -107,7 +108,7 @@ impl Kind {
 /// One PTX instruction.
 #[derive(Clone, Debug)]
 pub struct Inst {
-    /// The kind of its machine instructions.
+    /// The kind of the machine instructions that ptxas generates for this instruction.
     pub kind: Kind,
     /// The number of machine instructions; 0 if ptxas needs none.
     pub slots: u16,
@@ -131,8 +132,8 @@ pub struct Inst {
 pub struct Code {
     /// The instructions of the kernel, in order.
     pub insts: Vec<Inst>,
-    /// For each instruction, the index of the line of machine code that contains it; a line holds
-    /// eight instructions.
+    /// For each instruction, the index of the line of machine code that contains it; each line
+    /// holds eight machine instructions.
     pub lines: Vec<u32>,
     /// For each instruction, its line of the CUDA source, or 0 if it has none.
     pub source: Vec<u32>,
@@ -339,7 +340,7 @@ impl<'t> Words<'t> {
 
     /// Returns the kind and the number of the machine instructions. `shared` contains the registers
     /// that hold shared memory addresses, which have 32 bits in machine code. `scaled` contains the
-    /// registers that hold products, which ptxas folds into the addition that uses them.
+    /// registers that hold products; ptxas folds each product into the addition that uses it.
     fn cost(
         &self,
         shared: &mut FxHashSet<&'t str>,

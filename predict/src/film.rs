@@ -21,7 +21,7 @@ pub struct Film {
     pub flights: Vec<Flight>,
     /// The multiprocessor's share of the memory bandwidth, in bytes per cycle.
     pub rate: f64,
-    /// The largest number of blocks that are resident at the same time in the film.
+    /// The largest number of blocks that are resident at the same time during the film.
     pub resident: u32,
     /// The number of blocks that fit on the multiprocessor, and the resource that limits this
     /// number.

@@ -1,9 +1,9 @@
-//! Bytes in flight: a simpler model, which the validation compares with the simulation.
+//! A simpler model, which counts bytes in flight; the validation compares it with the simulation.
 
 use crate::trace::{Blocks, Op, What};
 
 /// Returns the maximum number of input bytes that a block requests before an instruction needs the
-/// first of them.
+/// first of these bytes.
 pub fn in_flight(recorded: &Blocks) -> f64 {
     let block = recorded.blocks.first().map_or(&[][..], |(_, warps)| warps.as_slice());
     block.iter().map(|warp| of_warp(recorded, warp)).sum()

@@ -39,12 +39,13 @@ pub struct Gpu {
     pub block: f64,
     /// Cycles from the end of a block to the start of the block that replaces it.
     pub replace: f64,
-    /// Microseconds for the first launch of a sum, and for each later launch, measured with empty
-    /// kernels.
+    /// The time of the first launch of a sum and of each later launch, in microseconds, measured
+    /// with empty kernels.
     pub launch: [f64; 2],
     /// Bytes per cycle that all multiprocessors together can load from memory.
     pub dram: f64,
-    /// Bytes per cycle that one multiprocessor can load from L2, and from memory.
+    /// Bytes per cycle that one multiprocessor can load from L2 (the first value) and from memory
+    /// (the second value).
     pub sm_bytes: [f64; 2],
     /// Loaded latency: pairs of a memory throughput, in bytes per cycle, and the latency of a load
     /// at that throughput, in cycles.
@@ -87,8 +88,8 @@ const SM_90: Limits = Limits {
     cluster: 16,
 };
 
-/// The smallest acceptable ratio of the highest throughput in a table of loaded latencies to the
-/// memory bandwidth.
+/// The highest throughput in a table of loaded latencies, as a fraction of the memory bandwidth,
+/// must be at least this value.
 const MOST_OF: f64 = 0.8;
 
 /// The maximum number of multiprocessors in a valid table. No GPU has more.

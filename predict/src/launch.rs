@@ -21,7 +21,8 @@ pub struct Launched {
     pub registers: u32,
     /// The number of blocks that this multiprocessor runs.
     pub blocks: u64,
-    /// The number of input bytes that all resident blocks together have in flight.
+    /// The number of input bytes that are in flight at the same time for all resident blocks
+    /// together.
     pub flight: f64,
     /// The number of atomic operations in the whole grid.
     pub atomics: f64,
@@ -49,9 +50,9 @@ pub fn wanted(gpu: &Gpu, grid: u64) -> Vec<u64> {
 }
 
 impl Launched {
-    /// Extends the launch, if necessary, to the time that the bus needs to transfer all `bytes`
-    /// bytes of the input. Multiprocessors with less work leave their share of the bus to the
-    /// others, but the simulation does not count these multiprocessors.
+    /// If the launch is shorter than the time that the bus needs to transfer all `bytes` bytes of
+    /// the input, extends it to that time. Multiprocessors with less work leave their share of the
+    /// bus to the others, but the simulation does not count these multiprocessors.
     #[must_use]
     pub fn at_least(mut self, gpu: &Gpu, bytes: f64) -> Launched {
         let least = bytes / gpu.dram + gpu.load[0][1];

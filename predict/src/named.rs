@@ -20,8 +20,8 @@ const H100: [(&str, &str); 2] = [
     ("h100", include_str!("../../results/probes/2026-11-26-nvidia-h100-80gb-hbm3/latency.csv")),
 ];
 
-/// The errors of the predictions for the two GPUs with probes, and for the same two GPUs when they
-/// are predicted from their data sheets alone.
+/// The errors of the predictions for the two GPUs with probes, and the errors for the same two GPUs
+/// when the predictions use only their data sheets.
 const ERRORS: [&str; 3] = [
     include_str!("../../results/predictions/h200.toml"),
     include_str!("../../results/predictions/h100.toml"),
@@ -44,8 +44,8 @@ impl Gpu {
         }
     }
 
-    /// Reads a folder that `ladder probe` has written. The predictions are given the error range of
-    /// the H100, for which the model also uses only probes.
+    /// Reads a folder that `ladder probe` has written. The predictions get the same error range as
+    /// those for the H100, because the model uses only probes for the H100 too.
     fn probed(folder: &str) -> Result<Gpu, Error> {
         if !Path::new(folder).is_dir() {
             let (gpu, known) = (folder.to_owned(), Gpu::NAMES.join(", "));

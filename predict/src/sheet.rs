@@ -4,7 +4,7 @@
 //! throughputs follow from the compute capability (CUDA C++ Programming Guide, *Technical
 //! Specifications* and *Throughput of Native Arithmetic Instructions*). The latency of memory is a
 //! published figure. No document states how long it takes to start blocks and kernels, or how much
-//! fences and atomics cost; these numbers are those of an H200.
+//! fences and atomics cost, so these numbers are taken from an H200.
 
 use crate::{
     code::Kind,
@@ -107,8 +107,8 @@ impl Sheet {
         SHEETS.iter().find(|sheet| sheet.key == key)
     }
 
-    /// Returns the table of the GPU. `other` is the table of an H200, whose numbers are used where
-    /// no document states one.
+    /// Returns the table of the GPU. `other` is the table of an H200, from which numbers are taken
+    /// if no document states them.
     pub(crate) fn gpu(&self, other: Gpu) -> Gpu {
         let per_cycle = |gb: f64| gb * 1000.0 / self.mhz;
         let dram = per_cycle(REACHED * self.bus);

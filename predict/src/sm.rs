@@ -48,7 +48,7 @@ struct Warp<'w> {
     /// The cycle from which the warp can issue, and the reason why it waits until then.
     wakes: f64,
     waits: Spent,
-    /// The same two values for the operation after the barrier at which the warp waits.
+    /// The same two values for the operation that follows the barrier at which the warp waits.
     after: (f64, Spent),
     /// For each register, the cycle in which its value is ready, and the reason for the wait.
     ready: Vec<(f64, Spent)>,
@@ -63,8 +63,8 @@ struct Resident {
     warps: usize,
     ended: usize,
     at_barrier: usize,
-    /// For each bulk copy: the address of its barrier, and the cycle in which the copy completes a
-    /// phase of the barrier.
+    /// For each bulk copy: the address of its `mbarrier`, and the cycle in which the copy completes
+    /// a phase of the `mbarrier`.
     copies: Vec<(u32, f64)>,
 }
 
@@ -186,7 +186,7 @@ pub(crate) fn simulate(gpu: &Gpu, work: &Work<'_>, mut reel: Option<&mut Reel>) 
     lines.ready.iter_mut().take(1).for_each(|first| *first = 0.0);
     let mut schedulers: [Vec<Warp<'_>>; SCHEDULERS] = Default::default();
     let mut blocks: Vec<Resident> = Vec::new();
-    // For each slot for a resident block, the cycle in which the slot becomes free.
+    // For each place that can hold a resident block, the cycle in which the place becomes free.
     let mut places = vec![0.0f64; work.resident.max(1)];
     // The blocks of the first wave start one after another on all multiprocessors.
     let mut last_start = gpu.block * (busy / f64::from(gpu.sms) - 1.0);

@@ -27,9 +27,9 @@ pub struct Op {
 pub enum What {
     /// The instruction has no further effect.
     Plain,
-    /// A branch that ptxas replaces with predication. If no lane of the warp executes the body, its
-    /// machine instructions issue without effect; the two fields are the number of these
-    /// instructions, and the number of those that use the shared memory unit.
+    /// A branch that ptxas replaces with predication. If no lane of the warp executes the body, the
+    /// body's machine instructions still issue, but have no effect; the two fields are the number
+    /// of these instructions, and the number of those that use the shared memory unit.
     Skipped([u16; 2]),
     /// A shared memory access, with its number of passes over the banks.
     Shared(u16),
@@ -82,7 +82,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Moves loads, with the instructions that they depend on, to the front of their basic blocks,
+    /// Moves loads, and the instructions on which they depend, to the front of their basic blocks,
     /// as ptxas does.
     fn schedule(&mut self) {
         let insts = &self.code.insts;
@@ -118,8 +118,8 @@ fn loads_first(insts: &[Inst], block: &mut [Op]) {
             needed.extend(&inst.reads);
         }
     }
-    // If an instruction would move ahead of another one that reads or writes its result register,
-    // the block stays unchanged.
+    // If an instruction would move ahead of another instruction that reads or writes its result
+    // register, the block stays unchanged.
     let mut late: Vec<u16> = Vec::new();
     for (op, early) in block.iter().zip(&early) {
         let inst = &insts[op.pc as usize];
@@ -354,8 +354,8 @@ impl Observer for Recorder {
 }
 
 /// Returns the number of passes over the banks. Lanes are grouped so that each group accesses at
-/// most 128 bytes; the result is the sum, over the groups, of the number of different words in the
-/// group's busiest bank.
+/// most 128 bytes; for each group, the busiest bank determines the number of passes, which is the
+/// number of different words in this bank; the result is the sum over all groups.
 fn passes(access: &Access<'_>) -> u16 {
     let words = u64::from(access.bytes().div_ceil(4).max(1));
     let group = 32 / words.min(8) as usize;

@@ -1,4 +1,5 @@
-//! Prints the bits of host sums of awkward sizes: `cargo run -p samebits --example bits`.
+//! Prints the bits of sums over awkward numbers of elements, computed on the host: `cargo run -p
+//! samebits --example bits`.
 //!
 //! The output must be the same on every machine. `.ci/foreign --run` compares the output of other
 //! systems with that of this system.

@@ -1,5 +1,5 @@
-//! Prints a table of the times of a program's first calls: `cargo run --release -p samebits
-//! --example first`.
+//! Prints a table that shows how long a program's first calls take: `cargo run --release -p
+//! samebits --example first`.
 //!
 //! The driver caches compiled kernels. Set `CUDA_CACHE_DISABLE=1` to measure without this cache.
 

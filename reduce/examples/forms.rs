@@ -1,6 +1,6 @@
-//! Writes launches of the forms other than slices and rows (indices, extremes, dot products,
-//! columns, statistics of rows, lists and ragged rows) to a folder, with their PTX and the bits of
-//! the host's results. A script then runs these launches without this crate.
+//! Writes launches of all forms except slices and rows (indices, extremes, dot products, columns,
+//! statistics of rows, lists and ragged rows) to a folder, with their PTX and the bits of the
+//! host's results. A script then runs these launches without this crate.
 //!
 //! ```sh
 //! cargo run -p samebits --example forms -- FOLDER

@@ -60,7 +60,7 @@ fn of<T: Read<W>, W>(wanted: impl Fn(Operation) -> bool) -> impl Iterator<Item =
     })
 }
 
-/// Returns the kernels for several GPUs.
+/// Returns the kernels for reductions over several GPUs.
 fn stages<T: Element>() -> impl Iterator<Item = Kernel> {
     let wanted = Operation::ALL.iter().copied();
     let wanted = wanted.filter(|operation| samebits::stages::check::<T>(*operation).is_ok());

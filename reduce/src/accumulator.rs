@@ -144,7 +144,7 @@ macro_rules! floats {
                 self + other
             }
 
-            // This function has no branches, so that loops that call it are vectorized.
+            // This function has no branches, so that loops that call it can be vectorized.
             fn least(self, other: Self) -> Self {
                 let zero = (self == other) & other.is_sign_negative();
                 if (other < self) | self.is_nan() | zero { other } else { self }
@@ -208,7 +208,8 @@ fn float_over(all: f32, n: u64) -> f32 {
     if rest == 0.0 || rest.is_nan() {
         return nearest as f32;
     }
-    // The quotient was rounded away from zero if the remainder has the opposite sign.
+    // The quotient was rounded away from zero if the remainder and the dividend have opposite
+    // signs.
     let away = (rest < 0.0) != (all < 0.0);
     f64::from_bits((nearest.to_bits() - u64::from(away)) | 1) as f32
 }

@@ -70,7 +70,7 @@ pub enum Error {
         "no CUDA context is current in this thread, so the default stream has no device: call cudaSetDevice first, or pass a stream that you created"
     )]
     NoContext,
-    /// A stream was passed with a context that is not the stream's.
+    /// A stream was passed together with a context to which it does not belong.
     #[error(
         "the stream does not belong to the context that was passed with it: pass the context in which the stream was created"
     )]
@@ -195,16 +195,16 @@ pub enum Error {
     NoSlices,
     /// A list was made for elements of another size.
     #[error(
-        "the list was made for elements of {list} bytes, but the elements have {elements}: make a list for this type"
+        "the list was made for elements of {list} bytes, but these elements have {elements} bytes: make a list for their type"
     )]
     OtherList {
-        /// The size of an element of the list.
+        /// The element size for which the list was made, in bytes.
         list: u64,
-        /// The size of an element of the call.
+        /// The size of the elements that were passed, in bytes.
         elements: u64,
     },
     /// There are no offsets.
-    #[error("there are no offsets: pass one more offset than there are rows, thus at least one")]
+    #[error("there are no offsets: pass one more offset than there are rows, and so at least one")]
     NoOffsets,
     /// The offsets of a ragged row are invalid.
     #[error(
@@ -228,7 +228,7 @@ pub enum Error {
         /// The number of axes.
         rank: usize,
     },
-    /// A tensor has more elements than can be counted.
+    /// A tensor has more elements than a `u64` can count.
     #[error("a tensor of shape {shape:?} has more than 2^64 elements: reduce parts of it")]
     LargeShape {
         /// The shape.
@@ -287,7 +287,7 @@ pub enum Error {
     },
     /// There are no kernels for products of integers narrower than 32 bits.
     #[error(
-        "dot products are only for f32, f64, f16, bf16, and integers of 32 or 64 bits, but the elements are {elements}: convert them first"
+        "dot products are only for f32, f64, f16, bf16, and integers of 32 or 64 bits, but the elements are {elements}: convert them to one of these types first"
     )]
     NoProducts {
         /// The type of the elements.

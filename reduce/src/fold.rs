@@ -60,8 +60,8 @@ fn value<T: Read<W>, W, R: Operate>(slice: &[T]) -> T::Value {
 }
 
 /// Returns the value of `n` elements of `size` bytes. The arguments of `warps` are the range of a
-/// chunk's elements and the number of threads in the block; it returns the values of the block's
-/// warps.
+/// chunk's elements and the number of threads in the block; the function returns the values of the
+/// block's warps.
 pub(crate) fn tree<A: Accumulator, R: Operate>(
     n: usize,
     size: usize,

@@ -52,8 +52,8 @@ pub fn reduce_rows_into<T: Element>(
     of::<T>(stream)?.reduce_rows_into(operation, slice, rows, result)
 }
 
-/// Returns the result of an operation whose elements are combined in a type of twice the size, as
-/// [`Reducer::reduce_wide`] does. Waits for the result.
+/// Returns the result of an operation over elements that are combined in a type of twice the size,
+/// as [`Reducer::reduce_wide`] does. Waits for the result.
 pub fn reduce_wide<T: WideElement>(
     stream: &Arc<CudaStream>,
     operation: Operation,

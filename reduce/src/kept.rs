@@ -1,5 +1,5 @@
 //! The reducers that each thread keeps for recently used streams and types, so that the functions
-//! without a reducer are as fast as the methods of a reducer.
+//! that take no reducer are as fast as the methods of a reducer.
 
 use std::{
     any::{Any, TypeId},
@@ -13,7 +13,7 @@ use crate::{
     engine::Engine,
 };
 
-/// The maximum number of reducers that a thread keeps for the functions without a reducer; the
+/// The maximum number of reducers that a thread keeps for the functions that take no reducer; the
 /// least recently used one is dropped first. Each reducer holds up to 512 KiB of device memory and
 /// a page of pinned memory.
 pub const KEPT: usize = 16;
@@ -33,7 +33,7 @@ thread_local! {
     static KEEPS: RefCell<Recent<(Which, TypeId), Rc<dyn Any>>> = const { RefCell::new(Recent(Vec::new())) };
 }
 
-/// Returns the reducer that this thread keeps for a stream. If there is none, creates it.
+/// Returns the reducer that this thread keeps for a stream. If there is none, creates one.
 pub(crate) fn or_make<V: 'static, E>(
     which: Which,
     make: impl FnOnce() -> Result<V, E>,

@@ -103,7 +103,8 @@ impl Kernel {
         Kernel(Source::Whole(name, ptx))
     }
 
-    /// Returns the kernel of an operation for a type. `text` returns its template for a layout.
+    /// Returns the kernel of an operation for a type. `text` returns the kernel's template for a
+    /// layout.
     pub(crate) fn joined(
         shape: &'static str,
         of: (&'static Instructions, &'static Types),
@@ -178,7 +179,7 @@ pub fn kernel<T: Element>(operation: Operation, family: Family) -> Kernel {
     kernel_of::<T, Itself>(operation, family)
 }
 
-/// Returns the kernel for rows of a type, operation and family.
+/// Returns the kernel that reduces rows, for a type, operation and family.
 #[doc(hidden)]
 pub fn rows_kernel<T: Element>(operation: Operation, family: rows::Family) -> Kernel {
     rows_kernel_of::<T, Itself>(operation, family)

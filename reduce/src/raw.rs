@@ -82,7 +82,7 @@ pub unsafe fn reduce_into<T: Element>(
     of::<T>(stream)?.leave::<Itself>(operation, input, output)
 }
 
-/// Returns the result of an operation whose elements are combined in a type of twice the size.
+/// Returns the result of an operation over elements that are combined in a type of twice the size.
 /// Waits for the result.
 ///
 /// # Errors

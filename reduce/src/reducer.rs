@@ -71,9 +71,9 @@ impl<T: Element> Reducer<T> {
         })
     }
 
-    /// Returns the result of an operation whose elements are combined in a type of twice the size:
-    /// `f32` as `f64`, and `i32` and `u32` as 64-bit integers. Squares and sums that overflow in
-    /// the type of the elements do not overflow here. Waits for the result.
+    /// Returns the result of an operation over elements that are combined in a type of twice the
+    /// size: `f32` as `f64`, and `i32` and `u32` as 64-bit integers. Squares and sums that overflow
+    /// in the type of the elements do not overflow here. Waits for the result.
     ///
     /// # Errors
     /// The same errors as for [`reduce`](Reducer::reduce).

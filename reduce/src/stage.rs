@@ -8,7 +8,7 @@ pub enum Stage {
     Partials,
     /// Combines the sums of all ranks in the order of the tree.
     Finish,
-    /// Computes and combines the sums in one launch, with messages between the GPUs in one host.
+    /// Computes and combines the sums in one launch, with messages between the GPUs of one host.
     Exchange,
     /// Adds a slice of any other shape, whose elements are read rank by rank, because such a slice
     /// is too short to justify a launch on each rank. The blocks have the size that the shape

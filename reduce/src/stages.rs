@@ -27,8 +27,8 @@ use crate::{
 };
 
 /// Checks that an operation can be divided into stages. The mean cannot be divided, because no
-/// stage has the total number of elements. Operations on integers narrower than 32 bits cannot be
-/// divided either, because there are no kernels for them.
+/// stage receives the total number of elements. Operations on integers narrower than 32 bits cannot
+/// be divided either, because there are no kernels for them.
 ///
 /// # Errors
 /// The operation cannot be divided into stages, or is not defined for the elements.

@@ -1,4 +1,4 @@
-//! The parts that the statistics of rows of floats share.
+//! The code that all statistics of rows of floats share.
 
 use crate::{
     Accumulator, Element, Error, Kernel, Result, Rows,
@@ -60,7 +60,7 @@ impl<T: Element> Engine<T> {
     }
 }
 
-/// Returns the statistic of each row on the CPU, after the checks.
+/// Checks the elements and the rows, and returns the statistic of each row, computed on the CPU.
 pub(crate) fn of_rows<T: Element, V: Send + Sync>(
     operation: &'static str,
     slice: &[T],

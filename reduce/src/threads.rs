@@ -32,8 +32,8 @@ pub fn on_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Returns the values of `0..count`, computed on all cores. A core computes at least `least` values
-/// at a time.
+/// Returns the value for each index in `0..count`, computed on all cores. A core computes at least
+/// `least` values at a time.
 pub(crate) fn each<V: Send + Sync>(
     count: usize,
     least: usize,

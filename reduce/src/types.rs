@@ -3,7 +3,7 @@
 
 use crate::texts::{E1A8, E2A4, E2A8, E4A4, E4A8, E8A8, P2A4, Texts};
 
-/// A type of elements, and the types in which they are combined.
+/// An element type, and the types in which the elements are combined.
 #[derive(Debug)]
 pub struct Types {
     /// The part of a kernel's name that stands for the type.

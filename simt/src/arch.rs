@@ -31,7 +31,7 @@ pub struct Arch {
     pub shared_per_sm: u32,
     /// Registers per thread.
     pub registers_per_thread: u32,
-    /// Registers per block, which is also the number per multiprocessor.
+    /// Number of registers per block; a multiprocessor has the same number.
     pub registers_per_block: u32,
     /// Number of blocks in the largest cluster; 1 if clusters are not supported.
     pub cluster: u32,
@@ -97,8 +97,9 @@ impl Arch {
         number(self.name).unwrap_or(0)
     }
 
-    /// Returns the number of blocks, each with this many threads and bytes of shared memory, that
-    /// fit on a multiprocessor if registers are not the limiting factor. The result is at least 1.
+    /// Returns the number of blocks that fit on a multiprocessor if registers are not the limiting
+    /// factor; each block has this many threads and bytes of shared memory. The result is at least
+    /// 1.
     pub fn resident(&self, threads: u32, shared: u32) -> u32 {
         let own = 1 << 10;
         let by_threads = self.threads_per_sm / threads.max(1).next_multiple_of(32);

@@ -54,8 +54,8 @@ const EXIT: usize = 0;
 /// Returns the immediate post-dominator of each block, given its successors; `None` for the exit,
 /// and for blocks from which the exit cannot be reached.
 ///
-/// The algorithm is that of Cooper, Harvey and Kennedy, *A Simple, Fast Dominance Algorithm*, 2001,
-/// on the reversed graph.
+/// The function applies the algorithm from Cooper, Harvey and Kennedy, *A Simple, Fast Dominance
+/// Algorithm*, 2001, to the reversed graph.
 fn post_dominators(next: &[Vec<usize>]) -> Vec<Option<usize>> {
     let mut before = vec![Vec::new(); next.len()];
     for (from, to) in
@@ -63,7 +63,7 @@ fn post_dominators(next: &[Vec<usize>]) -> Vec<Option<usize>> {
     {
         before[to].push(from);
     }
-    // The blocks in the postorder of a depth-first traversal of the reversed edges, and the
+    // The blocks, in the postorder of a depth-first traversal along reversed edges, and the
     // position of each block in this order.
     let (mut order, mut place) = (Vec::new(), vec![None; next.len()]);
     let mut seen = vec![false; next.len()];

@@ -32,8 +32,7 @@ macro_rules! counts {
 counts! {
     /// Number of instructions that warps issued.
     warp_insts,
-    /// Number of thread instructions, which is the sum of the active lanes of all warp
-    /// instructions.
+    /// Number of thread instructions: each warp instruction counts once for each active lane.
     thread_insts,
     /// Conditional branches at which the lanes of a warp diverge.
     divergent_branches,
@@ -51,11 +50,11 @@ counts! {
     shared_st_conflicts,
     /// Loads from global memory with at least one active lane.
     global_ld_requests,
-    /// 32-byte sectors that loads from global memory access; each request counts a sector once.
+    /// 32-byte sectors that loads from global memory access; a sector counts once per request.
     global_ld_sectors,
     /// Stores to global memory with at least one active lane.
     global_st_requests,
-    /// 32-byte sectors that stores to global memory access; each request counts a sector once.
+    /// 32-byte sectors that stores to global memory access; a sector counts once per request.
     global_st_sectors,
     /// Block barriers that warps executed.
     barriers,
@@ -81,7 +80,8 @@ pub struct LaunchCounts {
     pub block: [u32; 3],
     /// Counts of the whole launch.
     pub counts: Counts,
-    /// Counts per line of the CUDA source. Line 0 counts the instructions that have no source line.
+    /// Counts per line of the CUDA source. Line 0 holds the counts of instructions that have no
+    /// source line.
     pub lines: BTreeMap<u32, Counts>,
     /// Counts per line of the PTX, with the corresponding line of the CUDA source.
     pub ptx: BTreeMap<u32, (u32, Counts)>,
@@ -104,12 +104,13 @@ pub struct Counters {
     rounds: Vec<Counts>,
     blocks: BTreeMap<u64, Counts>,
     running: Option<Box<LaunchCounts>>,
-    /// For each instruction of the running launch, its lines in the source and in the PTX.
+    /// For each instruction of the running launch, the lines of the source and of the PTX that
+    /// contain it.
     source: Vec<(u32, u32)>,
 }
 
-/// Number of rounds that are counted separately. The counts of all later rounds are added to those
-/// of the last such round.
+/// Number of rounds that are counted separately. The counts of all later rounds are added to the
+/// counts of the last round that is counted separately.
 const MOST_ROUNDS: usize = 4096;
 
 impl Counters {

@@ -17,10 +17,10 @@ pub(crate) type Reg = u32;
 pub(crate) struct Flow {
     /// Registers that may be read before they are written.
     pub(crate) unset: Vec<Reg>,
-    /// Whether each instruction reads or writes a register that may be uninitialized.
+    /// For each instruction, whether it reads or writes a register that may be uninitialized.
     pub(crate) watch: Vec<bool>,
-    /// For each load, the bytes of destinations that are only copied, or not read at all. The mask
-    /// has a bit for each byte, starting at a lane's address.
+    /// For each load, a mask of the destination bytes that are only copied, or not read at all. The
+    /// mask has one bit for each byte, starting at a lane's address.
     pub(crate) copied: Vec<u64>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn read(src: Src) -> Option<Reg> {
     }
 }
 
-/// Lists of registers or instructions, by register or instruction.
+/// Lists of registers or instructions, with one list for each register or instruction.
 #[derive(Default)]
 pub(crate) struct Table(Vec<Vec<u32>>);
 

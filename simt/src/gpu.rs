@@ -169,14 +169,14 @@ impl Gpu {
         self.launches = 0;
     }
 
-    /// Reports the host's operations since the last launch. A launch also reports these operations
-    /// before it runs.
+    /// Reports the operations that the host has performed since the last launch. A launch also
+    /// reports these operations before it runs.
     pub fn report_host_events<O: Observer>(&mut self, observer: &mut O) {
         self.events.drain(..).for_each(|event| observer.host(event));
     }
 
-    /// Stores an event. Repeated events are dropped, because they would accumulate if no launch
-    /// followed.
+    /// Stores an event. Repeated events are dropped, because otherwise they would accumulate if no
+    /// launch followed.
     fn note(&mut self, event: HostEvent) {
         if self.events.last() != Some(&event) {
             self.events.push(event);

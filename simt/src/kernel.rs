@@ -61,8 +61,8 @@ pub struct Kernel {
     pub(crate) flow: OnceLock<Option<Arc<Flow>>>,
     /// The instructions after skipped block barriers, computed when they are first needed.
     pub(crate) tails: OnceLock<Arc<Tails>>,
-    /// For each instruction, whether it runs only if an atomic returned a certain value; computed
-    /// when it is first needed.
+    /// For each instruction, whether it runs only if an atomic returned a certain value; this is
+    /// computed when it is first needed.
     pub(crate) decided: OnceLock<Arc<[bool]>>,
 }
 
@@ -92,7 +92,7 @@ impl Kernel {
         self.tails.get_or_init(|| Arc::new(Tails::new(&self.insts)))
     }
 
-    /// Returns for each instruction whether it runs only if an atomic returned a certain value.
+    /// Returns, for each instruction, whether it runs only if an atomic returned a certain value.
     pub(crate) fn decided(&self) -> &[bool] {
         self.decided.get_or_init(|| tickets::decided(&self.insts).into())
     }
@@ -102,8 +102,8 @@ impl Kernel {
         self.params.iter().map(|p| p.bytes)
     }
 
-    /// Returns the number of bytes of shared memory before the dynamic part, if a launch has
-    /// `dynamic` bytes of dynamic shared memory.
+    /// Returns the number of bytes of shared memory that precede the dynamic part, for a launch
+    /// with `dynamic` bytes of dynamic shared memory.
     pub(crate) fn shared_bytes(&self, dynamic: u32) -> u32 {
         if dynamic == 0 { self.static_shared } else { self.dynamic_base }
     }
@@ -113,8 +113,8 @@ impl Kernel {
         &self.target
     }
 
-    /// Returns whether the target is older than sm_70, so that lanes have no program counters of
-    /// their own.
+    /// Returns whether the target is older than sm_70; on such targets, lanes do not have their own
+    /// program counters.
     pub(crate) fn is_before_volta(&self) -> bool {
         crate::arch::number(&self.target).is_some_and(|number| number < 70)
     }

@@ -136,7 +136,7 @@ pub struct Config {
     pub blocks: Option<Range<u64>>,
     /// Whether a random schedule delays blocks before atomics and before volatile or relaxed stores
     /// to global memory, while other blocks continue. An update that consists of a load and a store
-    /// then loses the other blocks' updates.
+    /// then overwrites the updates of other blocks.
     pub stalls: bool,
 }
 

@@ -117,7 +117,7 @@ impl Module {
     }
 
     /// Names the parameters of an entry, in order. Findings use these names, because compiled PTX
-    /// has no parameter names.
+    /// does not contain the names of parameters.
     pub fn name_params<'a>(&mut self, entry: &str, names: impl IntoIterator<Item = &'a str>) {
         if let Some(kernel) = self.kernels.iter_mut().find(|k| k.name == entry) {
             for (param, name) in kernel.params.iter_mut().zip(names) {

@@ -8,8 +8,8 @@ use std::{
 };
 
 /// Calls `work` for each item on at most `threads` threads (0 for one per core), and returns the
-/// results in the order of the items. Each thread passes its own state, which `init` returns, to
-/// `work`. A WebAssembly module has only one thread.
+/// results in the order of the items. Each thread has its own state, which `init` returns and which
+/// the thread passes to `work`. A WebAssembly module has only one thread.
 ///
 /// # Panics
 /// Panics if `work` panics.
@@ -19,7 +19,7 @@ pub fn map<T: Send, S, R: Send>(
     init: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize, T) -> R + Sync,
 ) -> Vec<R> {
-    // The number of cores is read from several files, so it is read once.
+    // Finding the number of cores requires reading several files, so this is done only once.
     static CORES: OnceLock<usize> = OnceLock::new();
     let cores = || thread::available_parallelism().map_or(1, NonZero::get);
     let threads = if threads > 0 { threads } else { *CORES.get_or_init(cores) };

@@ -87,7 +87,7 @@ impl Places<'_> {
 }
 
 /// Names an element, such as `name[3]`. Gives the byte offset instead if the address is inside an
-/// element, or if single bytes are accessed, because these may belong to a structure.
+/// element, or if the access is to single bytes, which may belong to a structure.
 pub(crate) fn element(name: &str, offset: u64, width: u32) -> String {
     match width > 1 && offset.is_multiple_of(width.into()) {
         true => format!("`{name}[{}]`", offset / u64::from(width)),

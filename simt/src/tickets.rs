@@ -11,21 +11,22 @@ use crate::inst::{AtomOp, Inst, Op, Window};
 
 /// The state of the analysis. The state only grows, and the analysis ends when nothing changes.
 ///
-/// In each pair, the second element is about the results of compare-and-swaps, and the first is
-/// about the results of all other atomics.
+/// In each pair, the second element describes the results of compare-and-swaps, and the first
+/// describes the results of all other atomics.
 struct Tickets<'a> {
     insts: &'a [Inst],
     /// The registers whose values are computed from such a result.
     regs: [FxHashSet<Reg>; 2],
     /// Whether shared or local memory may hold such a value.
     memory: [bool; 2],
-    /// For each instruction, whether a branch on such a value decides if it runs.
+    /// For each instruction, whether a branch on such a value decides whether it runs.
     decided: [Vec<bool>; 2],
-    /// The branches, by index and element of the pair, whose instructions are in `decided`.
+    /// The branches whose instructions are in `decided`, each with its index and the element of the
+    /// pair.
     followed: FxHashSet<(usize, usize)>,
 }
 
-/// Returns for each instruction whether it runs only if an atomic returned a certain value.
+/// Returns, for each instruction, whether it runs only if an atomic returned a certain value.
 pub(crate) fn decided(insts: &[Inst]) -> Vec<bool> {
     let mut tickets = Tickets {
         insts,
@@ -74,7 +75,7 @@ impl Tickets<'_> {
         changed
     }
 
-    /// Marks the instructions that depend on a branch on an atomic's result, which are those
+    /// Marks the instructions that depend on a branch on an atomic's result: the instructions
     /// between the branch and the point where its lanes reconverge. After a loop that waits for a
     /// result, all following instructions are marked, because only that result ends the loop. A
     /// loop that repeats a failed compare-and-swap does not wait for a result of other threads.

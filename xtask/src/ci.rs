@@ -76,9 +76,9 @@ fn lint(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test` arguments for the tests that compile kernels. All lists of arguments except the
-/// first name the workspace, so that dependencies have the same features as in the part `test`, and
-/// are not built again.
+/// `cargo test` arguments for the tests that compile kernels. All these lists, apart from the first
+/// one, select the whole workspace, so that dependencies have the same features as in the part
+/// `test`, and are not built again.
 const COMPILING: [&str; 3] = [
     "-p compiler",
     "--workspace --test kernels --test program --test edits --test foreign",

@@ -83,8 +83,8 @@ pub fn zoo() -> Result<Vec<Kernel>> {
 }
 
 /// Returns the alternative kernels for the book's figures, named `STEP/NAME`. Each kernel has
-/// either a fault, which its first line names, or a number that the slider on its second line sets.
-/// The plan of the kernel's step launches the kernel.
+/// either a fault, which its first line names, or a number that is set by the slider on its second
+/// line. The plan of the kernel's step launches the kernel.
 pub fn page() -> Result<Vec<Kernel>> {
     let mut kernels = Vec::new();
     for folder in entries(&crate::root().join("book/live/kernels")) {

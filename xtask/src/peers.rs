@@ -1,5 +1,5 @@
-//! `cargo x peers`: compiles CUB and Thrust to a library with a C ABI, which `ladder measure` loads
-//! if it exists.
+//! `cargo x peers`: compiles CUB and Thrust into a library with a C ABI, which `ladder measure`
+//! loads if it exists.
 
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};

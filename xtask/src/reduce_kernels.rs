@@ -55,8 +55,8 @@ const fn layout(name: &'static str, element: u32, local: u32, value: u32) -> Lay
     }
 }
 
-/// The types of exact sums: the name, the types in which an element is loaded and the sum is
-/// rounded, and the way in which an element is widened.
+/// The types of exact sums: the name, the type in which an element is loaded, the type to which the
+/// sum is rounded, and the way in which an element is widened.
 type Type = (&'static str, &'static str, &'static str, Option<&'static str>);
 const TYPES: [Type; 4] = [
     ("f32", "float", "float", None),
@@ -245,7 +245,7 @@ pub(crate) fn variants() -> Result<Vec<Variant>> {
             variants.push(variant(layout, family, "", 70)?);
         }
         for family in SELECTIONS.into_iter().filter(|_| layout.selects) {
-            // A vector of 16 bytes takes many instructions, so fewer are loaded at a time.
+            // A vector of 16 bytes takes many instructions, so fewer vectors are loaded at a time.
             let rows = if layout.element == 1 { 4 } else { family.rows };
             variants.push(variant(layout, Family { rows, ..family }, "", 70)?);
         }

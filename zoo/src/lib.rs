@@ -2,8 +2,8 @@
 //!
 //! Most of the kernels give the correct sum on most GPUs, most of the time, so tests rarely find
 //! the bugs. [`BUGS`] lists the kernels with the parameters of their launches; [`watch()`] runs one
-//! in the interpreter under [`SCHEDULES`], and returns the findings. `ladder zoo` runs the kernels
-//! on a GPU.
+//! of them in the interpreter under [`SCHEDULES`], and returns the findings. `ladder zoo` runs the
+//! kernels on a GPU.
 #![forbid(unsafe_code)]
 
 mod bug;

@@ -21,7 +21,7 @@ pub const SCHEDULES: [Schedule; 16] = {
 /// first one leaves.
 const LAUNCHES: usize = 2;
 
-/// If the whole grid would take too long, only this number of blocks at its end run.
+/// The number of blocks at the end of a grid that run if the whole grid would take too long.
 const WINDOW: u64 = 16;
 /// The number of blocks above which a grid takes too long to run in full.
 const MANY: u32 = 1 << 16;

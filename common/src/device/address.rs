@@ -11,7 +11,7 @@ use crate::{Error, Result};
 pub struct Address<'m> {
     number: u64,
     bytes: u64,
-    /// Identifies the device while the memory is live.
+    /// A number that identifies the device while the memory is live.
     device: usize,
     memory: PhantomData<&'m ()>,
 }
@@ -46,8 +46,8 @@ impl<'m> Address<'m> {
         )))
     }
 
-    /// Returns the range as numbers, for display in a trace. These numbers cannot be used to access
-    /// the memory.
+    /// Returns the addresses at the ends of the range as numbers, which a trace shows. These
+    /// numbers cannot be used to access the memory.
     pub fn numbers(self) -> Range<u64> {
         self.number..self.number + self.bytes
     }

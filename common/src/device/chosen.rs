@@ -17,7 +17,7 @@ pub fn of(kernel: &Kernel, element: Element, other: Option<&Path>) -> Result<Ptx
     by(None, kernel, element, other)
 }
 
-/// Like [`of`], but always compiles the kernel with the requested compiler, even if it is
+/// Like [`of`], but always compiles the kernel with the requested compiler, even if `kernel.cu` is
 /// unchanged.
 pub fn by(
     asked: Option<Kind>,

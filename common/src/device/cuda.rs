@@ -1,8 +1,8 @@
 //! A GPU, accessed through the CUDA driver.
 //!
 //! This file contains `unsafe` code. cudarc's safe layer fixes the types of a kernel's arguments at
-//! compile time, but a plan's arguments are data. Launches and memory operations therefore use
-//! cudarc's `result` layer.
+//! compile time, but the arguments in a plan are known only at run time. Launches and memory
+//! operations therefore use cudarc's `result` layer.
 #![expect(
     unsafe_code,
     reason = "a plan's launches and memory operations call the driver's C functions"
@@ -241,12 +241,12 @@ impl Cuda {
         &self.context
     }
 
-    /// Returns the stream, for Rust libraries that take one.
+    /// Returns the stream in the form that Rust libraries accept.
     pub fn shared_stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }
 
-    /// Returns the stream, for C libraries that take one.
+    /// Returns the stream in the form that C libraries accept.
     pub fn stream(&self) -> *mut c_void {
         self.stream.cu_stream().cast()
     }

@@ -42,8 +42,8 @@ pub(super) fn start() -> Result<()> {
 const YOUNGEST: [&str; 3] =
     ["cuLaunchKernelEx", "cuOccupancyMaxPotentialClusterSize", "cuStreamWaitValue32_v2"];
 
-/// Returns the first of these functions that a library lacks; `None` if it has all of them or does
-/// not exist.
+/// Returns the first of these functions that a library lacks; `None` if the library has all of them
+/// or does not exist.
 fn missing(library: &str, symbols: &[&str]) -> Option<String> {
     // SAFETY: this is the driver's library, which cudarc opens next. The library's initializers do
     // not access our data.

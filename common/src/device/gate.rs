@@ -1,4 +1,4 @@
-//! A gate in a stream, which delays the launches behind it until all of them are queued.
+//! A gate in a stream, which delays the launches that follow it until all of them are queued.
 //!
 //! This file contains `unsafe` code, because only the driver's C functions make a stream wait for a
 //! number in host memory.

@@ -298,8 +298,8 @@ impl Interpreter {
         Observed { counters, checks, findings, printed, prints, trace }
     }
 
-    /// Finds state that the launches in `work`, on `n` elements, leave behind for later launches.
-    /// Only state that atomics change is found.
+    /// Finds state that the launches in `work` leave behind for later launches; `n` is the number
+    /// of elements. Finds only state that is changed by atomics.
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         if n > CHECKED {
             return Vec::new();

@@ -203,8 +203,8 @@ impl Device {
         }
     }
 
-    /// Finds state that the launches in `work`, on `n` elements, leave behind for later launches.
-    /// On a GPU, the result is always empty.
+    /// Finds state that the launches in `work` leave behind for later launches; `n` is the number
+    /// of elements. On a GPU, the result is always empty.
     pub fn state_of(&self, n: u64, work: impl FnOnce() -> Result<()>) -> Vec<Finding> {
         match self {
             Device::Cuda(_) => Vec::new(),

@@ -21,8 +21,9 @@ pub struct Phase {
     pub depth: u32,
 }
 
-/// A grid that just fills the device. Each block adds one tile in each iteration of its loop.
-/// Consecutive tiles of a block are as many tiles apart as the grid has blocks.
+/// A grid that just fills the device. Each block adds one tile in each iteration of its loop. The
+/// distance between a block's consecutive tiles, counted in tiles, is the number of blocks in the
+/// grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stride {
     /// The name of the kernel's entry point.

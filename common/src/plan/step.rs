@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{Error, Result, device::Address};
 
-/// A kernel and how it is launched. A value of this type holds everything that distinguishes two
-/// steps.
+/// A kernel, and the way in which it is launched. A value of this type holds everything that
+/// distinguishes one step from another.
 #[derive(Debug)]
 pub struct Step {
     /// The name of the crate, which is also the name of its folder, its page in the book and its

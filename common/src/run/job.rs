@@ -114,8 +114,8 @@ impl<'d> Job<'d> {
     pub fn verify<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
         let mut first = self.verify_once(workload)?;
         if let Some(wrong) = &mut first.wrong {
-            // If a partial sum is wrong, the total may be correct by chance, so test it with exact
-            // elements.
+            // If a partial sum is wrong, the total may be correct by chance, so test the total with
+            // exact elements.
             wrong.exact = first.verdict.verified() && self.adds_exactly(workload)?;
             return Ok(first);
         }
@@ -200,9 +200,9 @@ impl<'d> Job<'d> {
         Ok(Checked { verdict, wrong })
     }
 
-    /// Returns whether all partial sums were messages, and every slot is zero after the run. A
-    /// consumer may clear a whole slot, not only its flag. In that case, there is nothing to
-    /// compare, and only the total shows whether the messages were right.
+    /// Returns whether all partial sums were sent as messages and every slot is zero after the run.
+    /// Slots can be zero because a consumer may clear a whole slot, not only its flag. In that
+    /// case, there is nothing to compare, and only the total shows whether the messages were right.
     fn slots_are_empty(&self) -> Result<bool> {
         let (&[Scratch::Messages(count)], [memory]) = (&*self.plan.scratch, &*self.scratch) else {
             return Ok(false);

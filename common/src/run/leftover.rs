@@ -74,8 +74,8 @@ impl Job<'_> {
         if matches!(smaller(), Ok(None)) { third } else { Ok(None) }
     }
 
-    /// Describes the state that a run leaves for the next one, for a sum that is wrong in its
-    /// second run.
+    /// For a sum that is wrong in its second run, describes the state that a run leaves for the
+    /// next one.
     pub(super) fn leftover(&self, input: Address<'_>) -> Result<Option<String>> {
         let found = self.state_is_reset()?;
         // Two more runs start from the initial state, and the atomics are observed. An error that

@@ -21,7 +21,7 @@ const LEAST: usize = 2048;
 
 /// Returns the runs, each with an order of execution, a GPU, and a number of multiprocessors. The
 /// number of runs is small, because every verification of such a step performs all of them. In the
-/// random order, there are as many blocks as chunks, so any of them may end last.
+/// random order, there are as many blocks as chunks, so any block may end last.
 fn runs() -> impl Iterator<Item = (Schedule, Arch, u32)> {
     let orders = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
     orders

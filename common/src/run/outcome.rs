@@ -98,7 +98,7 @@ impl Outcome {
         )))
     }
 
-    /// Explains why the sum is wrong, or how to find out.
+    /// Explains why the sum is wrong, or how to find the cause.
     fn why(&self, mismatch: &Mismatch) -> Option<String> {
         let Some(Observed { checks, findings, .. }) = &self.observed else {
             return Some("to find the reason, try `--device simt` with a smaller `--n`".into());
@@ -124,7 +124,7 @@ impl Outcome {
 /// The settings for timing a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Samples {
-    /// The number of samples; if it is 0, the sum is only verified.
+    /// The number of samples; if it is 0, the sum is verified but not timed.
     pub count: usize,
     /// Whether the input may stay in L2 between samples.
     pub warm: bool,

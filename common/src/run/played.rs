@@ -43,8 +43,8 @@ pub(super) fn launch(problem: &Problem, grid: u32, args: Vec<Arg>, stages: Vec<S
     }
 }
 
-/// A kernel in which each of two blocks adds every other element to its partial sum. The first
-/// block then adds all elements.
+/// A kernel with two blocks, each of which adds every other element to its own partial sum. The
+/// first block then adds all elements.
 pub(super) const STRIDED: &str = "
 .version 8.4
 .target sm_60

@@ -180,8 +180,8 @@ fn simulate(ptx: &Ptx, gpu: &Gpu, plan: &Plan, problem: Problem) -> Result<Vec<L
     Ok(all.iter().zip(known).map(launched).collect())
 }
 
-/// Interprets a few blocks of each launch with `of`, and returns them with the number of blocks in
-/// the grid.
+/// Interprets a few blocks of each launch by calling `of`, and returns them together with the
+/// number of blocks in the grid.
 fn record<F>(ptx: &Ptx, plan: &Plan, problem: Problem, of: F) -> Result<Vec<(Blocks, u64)>>
 where
     F: Fn(

@@ -19,7 +19,7 @@ pub(super) fn of(ptx: &Ptx, entry: &str) -> Option<u32> {
 }
 
 /// Returns `None`, because the PTX on a page of the book has no stamp. The number of registers is
-/// estimated.
+/// then estimated.
 #[cfg(target_family = "wasm")]
 pub(super) fn of(_: &Ptx, _: &str) -> Option<u32> {
     None

@@ -1,6 +1,6 @@
 //! Measured times, with all samples and their statistics.
 
-/// The times of one sum, over several samples.
+/// The times of one sum, with one time for each sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     /// The times of the samples in seconds, in the order of measurement.

@@ -1,5 +1,5 @@
-//! Options that cannot be combined, options without an effect, and runs that will take a long time.
-//! Each such option is refused or reported, never ignored.
+//! Detects options that cannot be combined, options that have no effect, and runs that will take a
+//! long time. These options are refused or reported, never ignored.
 
 use std::{io::Write as _, path::Path};
 

@@ -6,8 +6,8 @@ use crate::Step;
 
 /// Returns the last line of a run's output, which names this step's chapter, the next step, and the
 /// command that shows the difference from the previous step. For a kernel that replaces the step's
-/// own, the line names the command that compares the two. Returns `None` if there is no source
-/// tree, or if the step has no folder.
+/// own, the line names the command that compares the two kernels. Returns `None` if there is no
+/// source tree, or if the step has no folder.
 pub(super) fn next(step: &Step, kernel: Option<&Path>) -> Option<String> {
     let name = step.name;
     let siblings = Path::new(step.kernel.path).ancestors().nth(3)?;

@@ -196,7 +196,8 @@ impl Options {
     }
 
     /// Returns the block size for a step in a run of `steps` steps. A single step rejects a size
-    /// that it does not support. If there are several steps, such a step uses its own size instead.
+    /// that it does not support. If there are several steps, a step that does not support the size
+    /// uses its own size instead.
     pub(super) fn block(&self, step: &Step, asked: Option<Block>, steps: usize) -> Result<Block> {
         if let (Some(asked), 1) = (asked, steps) {
             step.check_block(asked)?;

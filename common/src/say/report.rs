@@ -1,4 +1,5 @@
-//! Human-readable reports on a run, a plan, and the table of the ladder, in at most 80 columns.
+//! Human-readable output in at most 80 columns: the report on a run, a plan, and the table of the
+//! ladder.
 
 use std::fmt::Write as _;
 
@@ -177,7 +178,7 @@ fn shares(holds: &Holds, n: u64) -> String {
     }
 }
 
-/// Formats the table of the ladder, which has the outcomes for one problem, in the order of the
+/// Formats the table of the ladder, which lists the outcomes for one problem in the order of the
 /// lessons, and the steps that the GPU cannot run.
 pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
@@ -199,8 +200,8 @@ pub fn ladder(outcomes: &[Outcome], refusals: &[Refusal]) -> String {
     text
 }
 
-/// Returns a note on times without a gate, which occur with the desktop driver on Windows or under
-/// a profiler; empty if all times are gated.
+/// Returns a note on times that were measured without a gate, as happens with the desktop driver on
+/// Windows or under a profiler; empty if all times were measured with a gate.
 fn ungated<'t>(times: impl IntoIterator<Item = &'t Timing>) -> String {
     match times.into_iter().all(|timing| timing.gated) {
         true => String::new(),

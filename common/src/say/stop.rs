@@ -1,4 +1,4 @@
-//! Ends a command with an error or because standard output is closed.
+//! Ends a command because of an error, or because standard output is closed.
 
 use std::{
     io::{self, Write as _},

@@ -57,8 +57,8 @@ struct Track<'e> {
 }
 
 impl<'e> Track<'e> {
-    /// Returns whether the event fits into the track. An event fits if it lies within the last
-    /// event that is open when it starts, or after all events.
+    /// Returns whether the event fits into the track. An event fits if no other event is open when
+    /// it starts, or if it lies within the innermost open event.
     fn takes(&mut self, event: &Event) -> bool {
         while self.open.last().is_some_and(|&end| end <= event.start) {
             self.open.pop();

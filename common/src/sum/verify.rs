@@ -173,7 +173,7 @@ pub fn first_wrong<T: Scalar>(
     Ok(None)
 }
 
-/// Returns the sum of the elements that one of a stage's sums holds.
+/// Returns the sum of the elements that sum number `place` of a stage holds.
 fn held<T: Scalar>(stage: &Stage, added: Elements<'_, T>, place: u64) -> Reference {
     let ranges = stage.holds.ranges(added.count(), place);
     ranges.fold(T::sum(&[]), |sum, range| sum.plus(added.sum(range)))

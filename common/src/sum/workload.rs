@@ -16,7 +16,7 @@ use crate::{
     device::{Address, Device, Memory, host},
 };
 
-/// The total size, in bytes, of the copies of the input that timing rotates through. This size
+/// The total size, in bytes, of the copies of the input, which cold samples use in turn. This size
 /// ensures that the input of each sample is outside L2, whose capacity is 60 MB on an H200.
 const ROTATION: u64 = 1 << 30;
 

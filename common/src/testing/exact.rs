@@ -54,8 +54,9 @@ fn sum<T: Scalar>(device: &Device, step: &Step, values: &[T]) -> Result<T> {
     Ok(sum[0])
 }
 
-/// Single powers of two, ties, cancellation, and sums of random multiples of powers of two, which
-/// an `i128` holds; the conversion from an `i128` rounds once, to nearest and to even.
+/// Returns test cases: single powers of two, ties, cancellation, and sums of random multiples of
+/// powers of two. An `i128` holds each random sum exactly, and its conversion to a float rounds
+/// once, to nearest, ties to even.
 fn singles() -> impl Iterator<Item = Case<f32>> {
     let powers = (-149..=127).step_by(3).map(|e| vec![-(2f64.powi(e) as f32)]);
     let powers = powers.map(|values| (values.clone(), values[0]));
@@ -95,7 +96,8 @@ fn doubles() -> impl Iterator<Item = Case<f64>> {
     powers.chain(ties).chain(random)
 }
 
-/// Draws up to eight integers of at most `bits` bits, of both signs or all negative, and powers.
+/// Draws up to eight pairs of an integer and a power of two. The integers have at most `bits` bits,
+/// and have both signs or are all negative.
 fn terms(case: u64, bits: u32) -> Vec<(i64, u32)> {
     let draw = |place: u64| mixed(case * 100 + place);
     let count = 1 + draw(0) % 8;

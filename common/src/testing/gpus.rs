@@ -9,16 +9,16 @@ use crate::{
     sum::{Input, Workload},
 };
 
-/// The names of simulated GPUs. Some have fewer threads, less shared memory, smaller clusters or no
-/// clusters; some have many multiprocessors or only one.
+/// The names of simulated GPUs. Compared with an H200, some have fewer threads, less shared memory,
+/// smaller clusters or no clusters; some have many multiprocessors or only one.
 pub(super) const GPUS: [&str; 6] =
     ["sm_86:28", "sm_90:1", "sm_70:80", "sm_120:170", "sm_70:1", "sm_120:1"];
 
 /// Sizes with no elements, with a few blocks, and with many blocks.
 const SIZES: [u64; 3] = [0, 1025, (1 << 16) + 13];
 
-/// Verifies a step's sums on GPUs of other sizes. Each sum is correct and has no finding, or the
-/// step is refused because of a limit of the GPU.
+/// Verifies a step's sums on GPUs of other sizes. Each sum is correct and its run has no findings,
+/// or the step is refused because of a limit of the GPU.
 pub(super) fn gpus(step: &Step, names: &[&str]) {
     let text = ptx::of(&step.kernel, Element::F32, None).expect("the committed PTX");
     let mut refused = 0;

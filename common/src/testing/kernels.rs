@@ -12,8 +12,8 @@ use crate::{
     sum::{Input, Scalar, Workload},
 };
 
-/// Sizes from a few partial sums to several chunks of a long row. The largest size is the largest
-/// for which a study has an entry point.
+/// Input sizes: the smallest gives a few partial sums, and the largest gives several chunks of a
+/// long row. The largest size is the largest for which a study has an entry point.
 const SIZES: [u64; 10] =
     [601, 1031, 3001, 5003, 20_011, 40_009, 100_003, 200_003, 400_009, 600_011];
 

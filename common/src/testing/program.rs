@@ -108,7 +108,7 @@ fn asks_a_gpu(program: Program<'_>) {
 }
 
 /// Tests that only grids with too many blocks are refused. The number of blocks for a size follows
-/// from smaller sizes: if two sizes have the same grid, larger sizes have it too.
+/// from smaller sizes: if two sizes have the same grid, larger sizes have that grid too.
 fn grids(step: &Step, program: Program<'_>) {
     let smallest = step.blocks.iter().min().expect("a block size");
     let args = |n: &str| format!("--threads {smallest} --explain --n {n}");

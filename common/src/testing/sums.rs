@@ -79,8 +79,9 @@ fn on_the_gpu(step: &Step) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     /// Tests the smallest blocks with two of the inputs, and the largest blocks with the other two;
-    /// `i32` and `f64` have one input each for these blocks. For sizes above [`LONG`], tests one block size with one input; for `f32`, tests both block
-    /// sizes, each with one input.
+    /// for `i32` and `f64`, each of the two block sizes has only one input. For sizes above
+    /// [`LONG`], tests one block size with one input; for `f32`, tests both block sizes, each with
+    /// one input.
     Ends,
     /// Tests all block sizes with all inputs.
     All,
@@ -164,7 +165,7 @@ fn plans(step: &Step) {
 }
 
 /// Tests that no sum of a stage is empty and that the sums hold all elements, if there are at most
-/// `most`.
+/// `most` elements.
 fn holds_all(step: &Step, holds: &Holds, n: u64, most: u64) {
     let held = |index| holds.ranges(n, index).map(|range| range.end - range.start).sum::<u64>();
     let (name, count) = (step.name, holds.count());

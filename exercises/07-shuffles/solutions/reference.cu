@@ -9,7 +9,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     // Load: read two elements per thread, or zero beyond the end.
     Element sum = (i < n ? in[i] : 0) + (i + Block < n ? in[i + Block] : 0);
 
-    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Reduce: each warp combines its values; then the first warp combines the warps' sums.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

@@ -17,7 +17,7 @@ extern "C" __global__ void reduce(const Element* in, Element* sums, Element* max
     Element sum = a + b, most = i < n ? a : lowest();
     if (i + blockDim.x < n && b > most) most = b;
 
-    // Reduce: combine each warp's pairs into one, then those pairs in the first warp.
+    // Reduce: each warp combines its pairs; then the first warp combines the warps' pairs.
     for (int s = 16; s > 0; s /= 2) {
         sum += __shfl_down_sync(0xffffffff, sum, s);
         most = max(most, __shfl_down_sync(0xffffffff, most, s));

@@ -13,7 +13,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     for (; i < n; i += stride) sums[0] += in[i];
     Element sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
 
-    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Reduce: each warp combines its values; then the first warp combines the warps' sums.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

@@ -10,7 +10,7 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     Element sum = 0;
     for (; i < n; i += stride) sum += in[i] + (i + blockDim.x < n ? in[i + blockDim.x] : 0);
 
-    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Reduce: each warp combines its values; then the first warp combines the warps' sums.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

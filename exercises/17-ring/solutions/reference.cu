@@ -40,7 +40,7 @@ struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Stages = 3;
 const unsigned long long PerStage = 256; // Vectors in a stage: one for each thread.
 
-// Reduce: combine each warp's values, then the warps' sums in the first warp; thread 0 has the sum.
+// Reduce: each warp combines its values; then the first warp combines the warps' sums in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[32];

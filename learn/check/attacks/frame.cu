@@ -76,7 +76,7 @@ __device__ Element loaded(const Element* in, ull n, ull first, ull end, unsigned
 const unsigned int Words = sizeof(Element) / 4;
 union Message { Element value; unsigned int word[Words]; };
 
-// Publishes a value, word by word, each with its flag.
+// Publishes a value word by word; each word has its own flag.
 __device__ void publish(ull* slot, Element value)
 {
     Message message = {value};

@@ -52,7 +52,7 @@ impl Exercise {
         Ok((asked, parts.collect()))
     }
 
-    /// Returns the name and source of each solution, the reference first.
+    /// Returns the name and source of each solution, starting with the reference.
     ///
     /// # Errors
     /// The folder cannot be read.

@@ -1,7 +1,8 @@
 //! `cargo x check`: judges the kernel of an exercise, and reports the first thing to fix.
 //!
 //! [`judge`] judges kernels, without files or a clock. This crate contains the rest of the program:
-//! the exercises' folders, compilers, progress, watching and printing. [`mutants`] tests the judge.
+//! it finds the exercises, calls compilers, stores the progress, watches files, and prints.
+//! [`mutants`] tests the judge.
 #![forbid(unsafe_code)]
 
 /// Prints a line. If writing to standard output fails, returns the error instead of panicking.
@@ -51,7 +52,7 @@ pub fn run(options: &Options) -> Result<Ended> {
     }
     let open = || TASKS.iter().map(|task| task.number).find(|number| !progress.of(*number).passed);
     let Some(number) = options.number.or_else(open) else {
-        say!("you have passed all {} exercises; `cargo x check 1` checks one again", TASKS.len());
+        say!("you have passed all {} exercises; to check one of them again, run for example `cargo x check 1`", TASKS.len());
         return Ok(Ended::Well);
     };
     let exercise = Exercise::of(number)?;

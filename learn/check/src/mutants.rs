@@ -319,7 +319,8 @@ fn chosen(number: Option<usize>, step: usize, compiler: &Compiler) -> Result<Vec
     Ok(chosen)
 }
 
-/// Runs `cargo x check --mutants`: prints the numbers, and the mutants that passed.
+/// Runs `cargo x check --mutants`: prints the number of mutants for each result, and lists the
+/// mutants that passed.
 pub(crate) fn run(number: Option<usize>, step: usize, asked: Option<Kind>) -> Result<Ended> {
     let compiler = compile::compiler(asked)?;
     let tally = tally(number, step.max(1), &compiler)?;

@@ -141,7 +141,7 @@ pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<F
     let failure = |said: String| Some(Failure::new(Stage::Right, said));
     if let Some(at) = left.changed {
         return failure(format!(
-            "{}: the kernel changed its input, first `in[{at}]`: write to `out` and to shared memory only",
+            "{}: the kernel changed its input, first at `in[{at}]`: write to `out` and to shared memory only",
             scene.what()
         ));
     }
@@ -200,8 +200,8 @@ pub(crate) fn wrong(scene: &Scene<'_>, left: &Left, values: &Values) -> Option<F
     None
 }
 
-/// Describes the likely cause of a wrong sum, if there is exactly one, and if it also explains the
-/// sum of other elements.
+/// Describes the likely cause of a wrong sum, if there is exactly one likely cause and it also
+/// explains the sum of other elements.
 fn explained(
     scene: &Scene<'_>,
     values: &Values,

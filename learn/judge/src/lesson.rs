@@ -235,8 +235,8 @@ fn limits(scene: &Scene<'_>) -> Limits {
             adding: (warps / 4).max(1),
             atomics: 2 * grid,
         },
-        // A value has one word for every four bytes, and a word holds a flag and 32 bits. A poll
-        // may find that the message has not arrived.
+        // A message has one word for every four bytes of its value, and each word holds 32 bits and
+        // a flag. A poll may find that the message has not arrived.
         Shape::Mailbox { .. } => Limits {
             loaded: 2 * fair + 8,
             least: 0,

@@ -83,7 +83,7 @@ fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
         }
     }
     if element == Element::F32 {
-        // A `float` does not represent the odd block numbers beyond 2^24.
+        // A `float` cannot represent odd block numbers beyond 2^24.
         let blocks = (1 << 24) + 6;
         windowed(case, each, element, blocks * tile - 13, blocks - WINDOW..blocks)?;
     }

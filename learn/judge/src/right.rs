@@ -226,8 +226,8 @@ fn specials(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// Checks maxima of negative numbers and a single zero, which lies in either half of the first
-/// tile.
+/// Checks maxima of inputs that consist of negative numbers and a single zero; both halves of the
+/// first tile are tried as the place of the zero.
 fn zeros(case: &Case) -> Result<(), Box<Failure>> {
     if case.task.operation == Operation::Sum {
         return Ok(());

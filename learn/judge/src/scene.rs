@@ -93,7 +93,7 @@ impl Scene<'_> {
         // Exercises with messages need no delays, because messages are replaced, not updated, and a
         // poll that is delayed at every attempt never runs out of attempts.
         config.stalls = matches!(self.task.shape, Shape::Single { .. });
-        // A launch of a few blocks would end before further host threads have started.
+        // A launch of a few blocks would end before additional host threads could start.
         config.threads = usize::from(self.grid <= 8);
         if let Some(arch) = self.gpu {
             config.play(arch);

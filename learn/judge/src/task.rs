@@ -13,7 +13,8 @@ pub struct Task {
     pub number: usize,
     /// Its folder in `exercises/`.
     pub folder: &'static str,
-    /// A correct solution: its lines are never blamed for an exceeded budget.
+    /// A correct solution; a line that it contains is never reported as the cause of an exceeded
+    /// budget.
     pub reference: &'static str,
     /// The topic, in a few words.
     pub name: &'static str,

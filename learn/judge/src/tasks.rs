@@ -37,7 +37,7 @@ const TREE: Task = Task {
     ),
 };
 
-/// The base of the exercises with two elements per thread.
+/// The values that the exercises with two elements per thread have in common.
 const TWO: Task = Task { shape: Shape::Tiles { each: 2 }, measured: (512, 1), ..TREE };
 
 /// The exercises, in order of their numbers: first those up to the small sum, in the order of the

@@ -1,9 +1,9 @@
 //! Draws the input of a kernel: random numbers whose sums are never rounded.
 //!
-//! Each number is a multiple of a unit, which is a power of two. Its factor has so few bits that
-//! every partial sum of every tree is exact. Therefore the judge needs no tolerance, which could
-//! hide a missing element or reject a correct kernel. In `double`, the numbers are neither integers
-//! nor `float` values, so a sum in another type is detected.
+//! Each number is a multiple of a unit, which is a power of two. The factor of the unit has so few
+//! bits that every partial sum of every tree is exact. Therefore the judge needs no tolerance,
+//! which could hide a missing element or reject a correct kernel. In `double`, the numbers are
+//! neither integers nor `float` values, so a sum in another type is detected.
 
 use std::ops::Range;
 
@@ -15,7 +15,8 @@ use crate::task::Operation;
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     pub(crate) element: Element,
-    /// The elements in units; [`NAN`] stands for NaN. Empty if `listed` contains the elements.
+    /// The elements as multiples of the unit; [`NAN`] stands for NaN. Empty if `listed` contains
+    /// the elements.
     units: Vec<i64>,
     /// The elements themselves, if they are not multiples of a unit.
     listed: Vec<f64>,
@@ -40,8 +41,9 @@ pub(crate) enum Draw {
     /// Negative numbers. If the type has NaN, one element in eight is NaN: a kernel that replaces
     /// NaN with 0 gives a wrong maximum.
     SomeNan,
-    /// Negative numbers, with one exception per tile of this size. The exception lies in a
-    /// different thirty-second of each tile, so a kernel that omits a warp misses the maximum.
+    /// Negative numbers, with one exception per tile of this size. Tiles are divided into 32
+    /// sections, and the exception lies in a different section of each tile, so a kernel that omits
+    /// a warp misses the maximum.
     Peaks(u64),
     /// NaN, minus infinity and the lowest number. Most runs of 64 elements also contain a single
     /// larger element: a zero of either sign, the smallest or the largest number of either sign, or
@@ -140,7 +142,7 @@ impl Values {
     }
 
     /// Describes the possible causes of a wrong sum, the likeliest kind first. If the elements have
-    /// few bits, a sum may have several causes of one kind.
+    /// few bits, a wrong sum may have several possible causes of one kind.
     pub(crate) fn looks(&self, range: Range<usize>, given: f64) -> Vec<Vec<String>> {
         let (from, of) = (range.start, &self.units[range.clone()]);
         let right = (self.sum(of) / unit(self.element)) as i64;

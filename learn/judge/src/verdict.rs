@@ -15,8 +15,8 @@ pub struct Verdict {
     pub passed: Vec<(Stage, String)>,
     /// The failure, if there is one.
     pub failure: Option<Failure>,
-    /// A description of the latest launch that called `printf`, its first lines, and its number of
-    /// calls of `printf`.
+    /// A description of the latest launch that called `printf`, the first lines of the output, and
+    /// the number of calls of `printf`.
     pub printed: Option<(String, Vec<String>, u64)>,
 }
 

@@ -66,7 +66,7 @@ pub struct Found {
     pub fault: &'static str,
     /// The fault and its remedy.
     pub sentence: String,
-    /// The location of the fault, and its number of occurrences.
+    /// The location of the fault, and the number of times that it occurred.
     pub details: String,
     /// Lines of the source.
     pub lines: Vec<u32>,

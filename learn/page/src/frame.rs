@@ -317,7 +317,8 @@ fn groups(warps: BTreeMap<u32, Vec<Op>>) -> Vec<Group> {
     groups
 }
 
-/// Returns the distances in words to the next warp, if this warp continues the group.
+/// Returns, for each instruction, the distance in words between neighbouring warps, if this warp
+/// continues the group.
 fn steps(group: &Group, ops: &[Op], warp: u32) -> Option<Vec<i64>> {
     if group.ops.len() != ops.len() {
         return None;

@@ -17,9 +17,9 @@ use super::{
     wire::{Hello, Message, said},
 };
 
-/// The maximum time without a message on a connection, after which its rank counts as lost. If a
-/// process dies, its connections close immediately, so this timeout only detects the failure of a
-/// whole machine.
+/// If no message arrives on a connection for this time, the rank at its other end counts as lost.
+/// If a process dies, its connections close immediately, so this timeout detects only the failure
+/// of a whole machine.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// The interval between heartbeats.
@@ -87,7 +87,7 @@ impl Connection {
         Ok(Connection { rank, stream: Arc::new(Mutex::new(stream)) })
     }
 
-    /// Returns the rank at the other end.
+    /// Returns the rank at the other end of the connection.
     pub(super) fn rank(&self) -> u32 {
         self.rank
     }

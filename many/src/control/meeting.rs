@@ -268,7 +268,7 @@ fn guest(meeting: &Meeting, own: Hello) -> Result<Control> {
     }
 }
 
-/// Returns whether the rank of each member equals its index.
+/// Returns whether each member's rank equals the member's index in the list.
 fn in_order(members: &[Hello]) -> bool {
     (0..).zip(members).all(|(rank, member)| member.rank == rank)
 }

@@ -188,7 +188,7 @@ impl Comm {
         }
     }
 
-    /// Copies `each` bytes of every rank to every rank. This rank's bytes are already in `row`.
+    /// Copies `each` bytes from every rank to every rank. This rank's bytes are already in `row`.
     ///
     /// # Safety
     /// `row` must point to `world * each` bytes on the device until the stream has passed this
@@ -309,7 +309,7 @@ pub(crate) enum Kind {
     Ready,
 }
 
-/// Splits blocking communicators, for collectives, off from the communicators that have joined.
+/// Splits off blocking communicators, for collectives, from the communicators that have joined.
 fn split(nccl: &Nccl, comms: &mut [Comm], deadline: Instant, alive: Alive<'_>) -> Result<()> {
     let mut all = vec![ptr::null_mut(); comms.len()];
     // SAFETY: the group is ended below on every path.

@@ -69,7 +69,7 @@ macro_rules! functions {
             _library: Library,
         }
 
-        /// Looks up all functions. If a function is missing, the error is its name.
+        /// Looks up all functions. If a function is missing, the error is the function's name.
         fn look_up(library: Library) -> Result<Functions, &'static str> {
             Ok(Functions {
                 $($field: {

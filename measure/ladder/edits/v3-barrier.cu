@@ -1,5 +1,5 @@
 // A learner's edit of v3: a second barrier in each round.
-// Remaining cost: a second barrier, which orders nothing that the first one has not ordered.
+// Remaining cost: a second barrier, which orders nothing that the first one has not already ordered.
 extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long long n)
 {
     extern __shared__ Element shared[];

@@ -23,7 +23,7 @@ __device__ Element add(const Element* in, unsigned long long n, unsigned long lo
     return sum;
 }
 
-// Reduce: combine each warp's values; the first warp combines the warp sums; thread 0 has the sum.
+// Reduce: each warp combines its values; then the first warp combines the warps' sums in thread 0.
 __device__ Element tree(Element sum)
 {
     __shared__ Element shared[Block / 32];

@@ -13,7 +13,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     if (i >= n) sum = 0;
     for (; i < n; i += stride, first = false) if (first) sum = in[i] + (i + Block < n ? in[i + Block] : 0); else sum += in[i] + (i + Block < n ? in[i + Block] : 0);
 
-    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Reduce: each warp combines its values; then the first warp combines the warps' sums.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

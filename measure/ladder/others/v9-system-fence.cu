@@ -1,5 +1,5 @@
 // One launch is enough: the block that finishes last adds all partial sums.
-// Remaining cost: bits that depend on the grid, because another GPU adds in another order.
+// Remaining cost: bits that differ between GPUs, because the order of additions depends on the grid.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8;
 
@@ -24,7 +24,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     Element sum = b == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
     for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Reduce: each warp combines its values; then the first warp combines the warps' sums.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();
@@ -39,7 +39,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     }
 }
 
-// A call replaces the second launch; the block with the last ticket makes the call.
+// A call of add replaces the second launch; the block with the last ticket makes this call.
 template <unsigned int Block>
 __device__ void reduce(const Element* in, Element* out, unsigned long long n, Element* partials,
                        unsigned int* tickets)

@@ -70,8 +70,8 @@ cudaError_t cub_atomic(const T* in, const Call& c)
 }
 
 // This sum is wrong for floats in CCCL 3.5.0 once a thread adds 512 elements (2^30 on an H200). A thread renormalizes
-// its accumulator after every 512 elements, and passes it to the block's reduction together with the elements since
-// then. Two bins that are nearly full overflow their exponent when they are added. CUB's accumulator and both
+// its accumulator after every 512 elements, and the block's reduction gets the accumulator plus any later elements of
+// the thread. Two bins that are nearly full overflow their exponent when they are added. CUB's accumulator and both
 // kernels, ported to a CPU, give the same wrong bits (552107264 for 2^30 elements drawn with the seed 42, in 9 blocks
 // of 224 threads per SM), and the right sum if a renorm() follows the thread's loop.
 template <class T>
@@ -90,7 +90,7 @@ cudaError_t thrust_reduce(const T* in, const Call& c)
     return cudaSuccess;
 }
 
-// The default supports all types and operations; the others are measured only for sums.
+// The default call supports all types and operations; the other calls are measured only for sums.
 template <class T>
 int of_type(int peer, int operation, const void* input, const Call& c)
 {

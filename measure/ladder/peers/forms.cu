@@ -1,4 +1,4 @@
-// CUB's indices of maxima, and its sums of ragged rows, behind a C ABI. `forms.py` loads this library.
+// Finds the indices of maxima and sums ragged rows with CUB, behind a C ABI. `forms.py` loads this library.
 //
 //     nvcc -std=c++17 -O3 -arch=native -shared -Xcompiler -fPIC -I <cccl> -o libforms.so forms.cu
 #include <cub/device/device_reduce.cuh>
@@ -15,8 +15,8 @@ extern "C" const char* forms_version()
     return text;
 }
 
-// Finds the first of the largest elements. The type has the size of an element, in bytes: 4 float, 2 bfloat16, 1 signed
-// char. If `scratch` is null, the call only queries its size. Returns a cudaError_t.
+// Finds the first of the largest elements. The type is given by its size in bytes: 4 for float, 2 for bfloat16, 1 for
+// signed char. If `scratch` is null, the call only queries its size. Returns a cudaError_t.
 extern "C" int forms_argmax(int size, const void* in, long long n, void* out, long long* index, void* scratch,
                             size_t* bytes, cudaStream_t stream)
 {

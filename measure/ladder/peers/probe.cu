@@ -157,8 +157,8 @@ __global__ void stream(const uint4* in, u64 vectors, u32* sink)
     if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x12345678) *sink = 1;
 }
 
-// The cycles for 512 additions without a branch, in four chains: in the first run, when the code is in no cache, and in
-// the second run.
+// Counts the cycles of 512 additions without a branch, in four chains, in the first run (when the code is in no cache)
+// and in the second run.
 __global__ void code(u64* cycles, float* sink, float y)
 {
     float a = threadIdx.x, b = a, c = a, d = a;
@@ -283,7 +283,7 @@ int main()
     chased<1>("latency_atomic", chain, "cycles");
     chased<2>("latency_fence", chain, "cycles of a store and a fence");
 
-    // Eight blocks of eight warps per multiprocessor; the difference is the time of 64 additions per warp.
+    // There are eight blocks of eight warps per multiprocessor; each difference is the time of 64 additions per warp.
     double additions = Sms * 64 * 64.0;
     double one = gated([&] { same<1><<<Sms * 8, 256>>>(Sink, 96); }) - gated([&] { same<1><<<Sms * 8, 256>>>(Sink, 32); });
     double all = gated([&] { same<32><<<Sms * 8, 256>>>(Sink, 96); }) - gated([&] { same<32><<<Sms * 8, 256>>>(Sink, 32); });

@@ -3,13 +3,13 @@
 //     nvcc -std=c++17 -O3 -arch=native tensor_sum.cu && ./a.out
 //
 // mma.sync.m16n8k16 multiplies a 16 x 16 matrix by a 16 x 8 matrix, and adds the product to a 16 x 8 matrix. If the
-// second matrix is all ones, every column of the third receives the row sums of the first. One instruction of a warp
-// therefore adds 256 halves, which is 8 per lane or one vectorized load. An f32 has 24 significant bits and a tf32 has
-// 11, so one tf32 loses 13 of these bits, and three tf32 numbers lose none.
+// second matrix is all ones, every column of the third matrix receives the row sums of the first. One instruction of a
+// warp therefore adds 256 halves, which is 8 per lane or one vectorized load. An f32 has 24 significant bits and a tf32
+// has 11, so one tf32 loses 13 of these bits, and three tf32 numbers lose none.
 //
-// Each kernel writes one partial sum per warp, and the host adds these in f64. Only the loop is therefore timed, with
-// the same loads, eight vectors in flight per thread, and different ways to add. The times are medians over runs
-// whose input is outside L2.
+// Each kernel writes one partial sum per warp, and the host adds these in f64. Only the loop is therefore timed. All
+// kernels have the same loads, with eight vectors in flight per thread; they differ in the way they add. The times are
+// medians over runs whose input is outside L2.
 #include <cuda_fp16.h>
 
 #include <algorithm>
@@ -25,6 +25,7 @@ const int Threads = 256, Loads = 8, Blocks = 132 * 4, Runs = 101;
         return 1; \
     }
 
+// ANCHOR: half
 // Adds 8 halves from each lane to the row sums.
 __device__ void mma_half(float (&sums)[4], uint4 a)
 {
@@ -34,6 +35,7 @@ __device__ void mma_half(float (&sums)[4], uint4 a)
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                  : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(ones));
 }
+// ANCHOR_END: half
 
 // Adds 4 floats from each lane to the row sums, rounded to the upper 11 bits of the significand.
 __device__ void mma_tf32(float (&sums)[4], uint4 a)

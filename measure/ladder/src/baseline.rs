@@ -150,7 +150,7 @@ fn changed(
     Ok(changed)
 }
 
-/// Runs the ladder, or handles the baseline.
+/// Runs the ladder, and saves a baseline first if one is requested; or compares with a baseline.
 pub(crate) fn run(baseline: &Baseline, matches: &clap::ArgMatches) -> std::process::ExitCode {
     let options = match cli::options(matches) {
         Ok(options) => options,

@@ -242,8 +242,8 @@ impl Rig {
 ///
 /// The preceding kernel leaves the multiprocessors in a state that changes the next kernel's time
 /// by up to a third. The effect lasts for tens of microseconds of work. Each competitor is
-/// therefore timed only after enough runs of its own. If the cache state is warm, these runs also
-/// bring the input into L2.
+/// therefore timed only after enough runs of the same competitor. If the cache state is warm, these
+/// runs also bring the input into L2.
 fn settled<'w>(
     racing: &[&Competitor<'_>],
     pairs: &[(usize, usize)],

@@ -12,8 +12,8 @@ __device__ uint4 once(const uint4* at)
     return word;
 }
 
-// Reads n vectors of 16 bytes, in even or claimed chunks, with eight vectors in flight per thread, as
-// `reduce` does for most sizes. The loads cannot be optimized away. state[1] counts the claimed chunks.
+// Reads n vectors of 16 bytes, in one chunk per block or in claimed chunks, with eight vectors in flight per
+// thread, as `reduce` does for most sizes. The loads cannot be optimized away. state[1] counts the claimed chunks.
 extern "C" __global__ void __launch_bounds__(512, 2) read(
     const uint4* in, unsigned int* state, unsigned long long n, unsigned int part, unsigned int parts)
 {

@@ -2,8 +2,8 @@
 
 use common::{Error, Result};
 
-/// Returns the matching name: the name that equals the word, or the only name of which the word is
-/// a prefix. `v1` does not match `v10`, and a step takes precedence over its variants.
+/// Returns the matching name: the name that equals the word, or the only name that begins with the
+/// word. `v1` does not match `v10`, and a step takes precedence over its variants.
 pub(crate) fn find<'n>(names: &'n [String], text: &str) -> Result<&'n str> {
     if let Some(name) = names.iter().find(|name| *name == text) {
         return Ok(name);

@@ -62,7 +62,7 @@ struct Case {
     kernel: Kernel,
     threads: u32,
     form: Form,
-    /// The number of elements between a vector and the start of the last slice.
+    /// The number of elements between a vector boundary and the start of the last slice.
     shift: u64,
 }
 
@@ -213,7 +213,7 @@ fn own<T: Element>() -> impl Iterator<Item = Kernel> {
     read.chain(arguments).chain(both).chain(staged).chain(products).chain(moments)
 }
 
-/// Formats a count: an integer without decimal places, any other number with one.
+/// Formats a count: an integer has no decimal places, and any other number has one.
 fn short(count: f64) -> String {
     if count.fract() == 0.0 { count.to_string() } else { format!("{count:.1}") }
 }

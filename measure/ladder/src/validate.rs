@@ -33,14 +33,14 @@ pub struct Options {
     pub only: Option<String>,
 }
 
-/// The runs whose times are predicted: the GPU, the folder, and the goals for the steps' median and
-/// largest errors above 2^16 elements.
+/// The runs whose times are predicted: the GPU, the folder, and the goals for the median and the
+/// largest error of the steps above 2^16 elements.
 const RUNS: [(&str, &str, [f64; 2]); 2] = [
     ("h200", "2026-11-22-nvidia-h200-4", [0.08, 0.25]),
     ("h100", "2026-11-22-nvidia-h100-80gb-hbm3", [0.1, 0.3]),
 ];
 
-/// The GPU on which the times of the steps determine the model's only fitted parameter.
+/// The GPU whose step times determine the model's only fitted parameter.
 const FITTED_ON: &str = "h200";
 
 /// Times that were measured after the model was committed: the GPU, the file in
@@ -98,7 +98,7 @@ impl Point {
 }
 
 /// The number of registers per thread of a kernel, and the number of blocks that fit on a
-/// multiprocessor. Each number is given twice: by ptxas and by the estimate.
+/// multiprocessor. Each number is given twice: as reported by ptxas, and as estimated.
 #[derive(Clone, Debug)]
 struct Registers {
     kernel: String,

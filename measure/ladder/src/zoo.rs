@@ -54,7 +54,8 @@ pub fn run(options: &Options) -> Result<(), Stop> {
         }
         return Ok(());
     };
-    // An early return is not a bug, but the same runs can count how often its result is right.
+    // The kernel with an early return is not a bug, but the same runs can count how often its
+    // result is right.
     let bug =
         BUGS.iter().chain([&EARLY_RETURN]).find(|bug| bug.name == *name).ok_or_else(|| {
             Error::Usage(format!("`{name}` is not in the zoo: `ladder zoo` lists the names"))

@@ -1,4 +1,4 @@
-//! Consistency checks for a run. A figure that is impossible shows a fault in the measurement.
+//! Consistency checks for a run. An impossible figure shows that the measurement has a fault.
 
 use std::collections::HashSet;
 

@@ -95,7 +95,7 @@ impl Series {
         Summary::batched(&pairs.collect::<Vec<f64>>())
     }
 
-    /// The speed of a function as a fraction of the plain sum's, over paired rounds.
+    /// The speed of a function as a fraction of the speed of the plain sum, over paired rounds.
     pub fn speed(cell: &Cell, way: &str) -> Option<Ratio> {
         Ratio::of(cell.get(PLAIN)?, cell.get(way)?)
     }

@@ -200,8 +200,8 @@ pub fn tables(taken: &[Taken], clock: Clock) -> Vec<(String, String)> {
 
 impl Series {
     /// Returns sentences that list the sizes at which our first function is slower than CUB or not
-    /// distinguishable from it, and that state how far the function exceeds the interpolated time
-    /// at most.
+    /// distinguishable from it, and that state by how much, at most, the function's time exceeds
+    /// the interpolated time.
     pub fn sentences(&self) -> String {
         let mut text = String::new();
         let series = self;

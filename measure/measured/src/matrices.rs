@@ -1,5 +1,6 @@
-//! The file `volume.csv`, with times for files of matrices that are added in pieces, and the file
-//! `threshold.csv`, with times for adding a few matrices on the CPU, on the GPU and on both.
+//! Reads the files `volume.csv` and `threshold.csv`, and formats their tables. The first file
+//! contains the times for adding the matrices of a large file in pieces. The second file contains
+//! the times for adding a few matrices on the CPU alone, on the GPU alone, and on both together.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -89,8 +90,8 @@ fn median(values: &[f64]) -> f64 {
     numbers::quantile(&numbers::sorted(values.iter().copied()), 0.5)
 }
 
-/// Groups passes by order and name. For each round, the value consists of the total time and the
-/// time for the sums.
+/// Groups passes by order and name. Each round has two values: the total time, and the time for the
+/// sums.
 fn passes(pieces: &[Piece]) -> BTreeMap<(&str, &str), BTreeMap<u32, [f64; 2]>> {
     let mut passes: BTreeMap<(&str, &str), BTreeMap<u32, [f64; 2]>> = BTreeMap::new();
     for piece in pieces {

@@ -1,5 +1,5 @@
-//! Formats the tables of a run in Markdown, for its own `README.md` and for the blocks in other
-//! pages.
+//! Formats the tables of a run in Markdown, for the run's own `README.md` and for the blocks in
+//! other pages.
 
 mod caveats;
 

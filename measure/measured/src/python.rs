@@ -22,8 +22,8 @@ use crate::{
 pub struct Call {
     /// The function, such as `torch.sum`.
     pub way: String,
-    /// The timer: `gpu` for events on the device; `host` until the result is on the host; `call`
-    /// until the call returns.
+    /// The timer: `gpu` measures with events on the device; `host` measures until the result is on
+    /// the host; `call` measures until the call returns.
     pub clock: String,
     /// The number of rows; 1 means a sum of all elements.
     pub rows: u64,
@@ -107,7 +107,8 @@ fn pair(peer: Option<&Times>, ours: Option<&Times>) -> [String; 3] {
 }
 
 /// Formats the samples on a timer, for sums of all elements or of rows. Each shape has a line, and
-/// each framework has three columns: its time, the time of samebits on its arrays, and the ratio.
+/// each framework has three columns: its time, the time of samebits on the framework's arrays, and
+/// the ratio.
 pub fn sums(folder: &Path, clock: &str, by_rows: bool) -> Result<String> {
     let mut shapes: BTreeMap<(u64, u64), BTreeMap<String, Times>> = BTreeMap::new();
     for call in read_csv::<Call>(&folder.join("sums.csv.gz"))? {
@@ -136,7 +137,7 @@ pub fn sums(folder: &Path, clock: &str, by_rows: bool) -> Result<String> {
 }
 
 /// Formats a line for each function and row length, with the number of different bit patterns of
-/// one row over all batches, and the cost of a batch.
+/// one row's result over all batches, and the cost of a batch.
 pub fn batches(folder: &Path) -> Result<String> {
     type Ways = BTreeMap<String, (BTreeSet<String>, BTreeMap<u64, Times>)>;
     let mut lines: BTreeMap<(String, u64), Ways> = BTreeMap::new();

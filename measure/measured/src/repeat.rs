@@ -1,5 +1,4 @@
-//! Several runs of one program on GPUs of one kind, which give ratios for that kind of GPU, with
-//! their uncertainty.
+//! Computes ratios, with their uncertainty, from several runs of one program on GPUs of one kind.
 //!
 //! The interval from one run describes the median of that run. This interval says nothing about the
 //! next GPU, which differs in memory, clock rate and temperature. The quoted ratio is therefore the

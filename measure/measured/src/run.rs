@@ -1,4 +1,4 @@
-//! A folder of `results/`, with one run.
+//! A folder in `results/` that contains one run.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -114,8 +114,8 @@ impl Run {
         self.series.values_mut().for_each(|times| times.sort());
     }
 
-    /// Returns a variant's samples in a cell, each as a round number and nanoseconds, and the
-    /// process that took them.
+    /// Returns a variant's samples in a cell, each as a round number and a time in nanoseconds, and
+    /// the process that took them.
     fn times(&self, variant: &str, cell: &Place<'_>) -> Option<(Session, &[(u32, u64)])> {
         [Session::Ladder, Session::Python].into_iter().find_map(|session| {
             self.in_session(session, variant, cell).map(|times| (session, times))
@@ -156,8 +156,8 @@ impl Run {
         })
     }
 
-    /// Returns the bandwidth at the median, in bytes per second: the input's bytes, times the
-    /// number of times that the variant transfers them.
+    /// Returns the bandwidth at the median time, in bytes per second. The number of bytes is the
+    /// input's size, multiplied by the number of times that the variant transfers the input.
     pub fn bandwidth(&self, variant: &Variant, at: &Place<'_>) -> Option<f64> {
         let bytes = (at.bytes() * u64::from(variant.moves)) as f64;
         self.time(&variant.name, at).map(|time| bytes / time.median * 1e9)

@@ -11,10 +11,10 @@
 //! values. If the phase is random, the probability that a time is rounded up to the next tick is
 //! its excess over the tick below, in ticks. The *mean* of many samples is therefore accurate far
 //! below the tick. For this reason, many samples are first divided into [`BATCHES`] batches of
-//! neighbouring samples. Each batch gives its mean, and the median and its interval are those of
-//! the batches' means. An outlier spoils only one batch, and drift within a batch does not widen
-//! the interval. The estimate lies between the median and the mean of all samples, and approaches
-//! the mean as batches grow.
+//! neighbouring samples. Each batch is replaced by its mean, and the median and its interval are
+//! computed from these means. An outlier spoils only one batch, and drift within a batch does not
+//! widen the interval. The estimate lies between the median and the mean of all samples, and
+//! approaches the mean as batches grow.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Tests PTX whose cost in machine instructions is known.
+//! Tests the cost of PTX for which the number of machine instructions is known.
 
 use super::*;
 

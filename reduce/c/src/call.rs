@@ -29,7 +29,7 @@ impl Rows {
     }
 }
 
-/// An error of the Rust library, or an invalid argument that only C can pass.
+/// An error from the Rust library, or an invalid argument that only a C program can pass.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),

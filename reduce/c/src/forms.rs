@@ -104,8 +104,8 @@ pub unsafe extern "C" fn samebits_dot_into(
     })
 }
 
-/// Evaluates an expression in which `$T` is the type with the given number. There must be a wider
-/// type for it.
+/// Evaluates an expression in which `$T` is the type with the given number. That type must have a
+/// wider counterpart.
 macro_rules! with_wide {
     ($type:expr, $T:ident, $body:expr) => {
         with_one_of!(
@@ -258,8 +258,8 @@ pub unsafe extern "C" fn samebits_host_dot_wide(
     })
 }
 
-/// Returns the operation with the given number. The numbers of wide and logical operations are
-/// errors.
+/// Returns the operation with the given number. Returns an error for the number of a wide or
+/// logical operation.
 fn plain(number: u32) -> crate::call::Result<Operation> {
     if number >= samebits_operation::SAMEBITS_COUNT as u32 || number & SAMEBITS_WIDE != 0 {
         return Err(Failure::Argument(format!(

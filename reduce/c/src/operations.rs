@@ -45,8 +45,8 @@ pub enum samebits_operation {
 /// twice the size.
 pub const SAMEBITS_WIDE: u32 = 32;
 
-/// The number that is added to that of the sum, the minimum or the maximum so that elements are
-/// read as 1 if they are not zero, and otherwise as 0.
+/// The number that is added to the operation number of the sum, the minimum or the maximum so that
+/// elements are read as 1 if they are not zero, and otherwise as 0.
 pub(crate) const TRUTH: u32 = samebits_operation::SAMEBITS_COUNT as u32;
 
 /// Evaluates an expression in which `$T` is the type with the given number, and `$W` is the

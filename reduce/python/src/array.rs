@@ -37,7 +37,7 @@ pub(crate) struct Array {
 
 #[pymethods]
 impl Array {
-    /// Allocates an array on a device. A stream on the given device will write the array.
+    /// Allocates an array on a device. A stream on the given device will write to the array.
     #[new]
     fn new(
         shape: Vec<i64>,
@@ -85,8 +85,8 @@ impl Array {
         (CUDA, self.device)
     }
 
-    /// Returns the capsule for a consumer. The consumer's stream, by default the default stream,
-    /// waits for this array's stream.
+    /// Returns the capsule for a consumer. Makes the consumer's stream, which is the default stream
+    /// if none is given, wait for this array's stream.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -131,7 +131,7 @@ impl Array {
     }
 }
 
-/// The data that an exported tensor keeps alive until it is freed.
+/// The data that an exported tensor keeps alive until the tensor is freed.
 struct Owner {
     memory: Arc<raw::Memory>,
     shape: Vec<i64>,

@@ -1,4 +1,4 @@
-//! DLPack, through which arrays are borrowed from other frameworks.
+//! Borrows arrays from other frameworks through DLPack.
 //!
 //! The structures are those of `dlpack.h` 1.0.
 
@@ -97,7 +97,7 @@ pub(crate) fn import_dlpack(capsule: Bound<'_, PyCapsule>) -> PyResult<Borrowed>
             borrowed(&versioned.tensor, versioned.flags & READ_ONLY != 0, &capsule)
         }
         Ok(versioned) => Err(PyValueError::new_err(format!(
-            "the array uses DLPack {}.{}, but samebits supports versions 0 and 1: update samebits, or convert the array",
+            "the array uses DLPack {}.{}, but samebits supports versions 0 and 1: update samebits, or convert the array to one of another framework",
             versioned.major, versioned.minor
         ))),
         Err(_) => Err(PyValueError::new_err(
@@ -115,7 +115,7 @@ fn borrowed(
         usize::try_from(tensor.ndim).ok().filter(|ndim| *ndim == 0 || !tensor.shape.is_null());
     let ndim = ndim.ok_or_else(|| {
         PyValueError::new_err(format!(
-            "the array's DLPack tensor has {} dimensions, but no shape for them: convert the array",
+            "the array's DLPack tensor has {} dimensions, but no shape for them: convert the array to one of another framework",
             tensor.ndim
         ))
     })?;
@@ -124,7 +124,7 @@ fn borrowed(
     let shape = if ndim == 0 { Vec::new() } else { numbers(tensor.shape) };
     if let Some(length) = shape.iter().find(|length| **length < 0) {
         return Err(PyValueError::new_err(format!(
-            "the array's DLPack tensor has an axis of length {length}: convert the array"
+            "the array's DLPack tensor has an axis of length {length}: convert the array to one of another framework"
         )));
     }
     let strides = (ndim > 0 && !tensor.strides.is_null()).then(|| numbers(tensor.strides));

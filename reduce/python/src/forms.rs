@@ -13,8 +13,8 @@ use crate::{
 /// A device and the handle of one of its streams, or None for host memory.
 pub(crate) type Place = Option<(i32, usize)>;
 
-/// Writes the smallest or largest element of each row, and the lowest index of this value, to two
-/// addresses. The address for the values may be 0.
+/// Writes the smallest or largest element of each row, and the lowest index at which this value
+/// occurs, to two addresses. The address for the values may be 0.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
 pub(crate) fn find_rows(

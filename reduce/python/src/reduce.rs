@@ -236,7 +236,8 @@ pub(crate) fn host_exact_dot(
     })
 }
 
-/// Writes the result of an operation for each row at `input` to `output`, both in device memory.
+/// Writes the result of an operation for each row at `input` to `output`; both addresses are in
+/// device memory.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python passes addresses as separate arguments")]
 pub(crate) fn reduce_rows_into(
@@ -296,8 +297,8 @@ impl Mark {
     }
 }
 
-/// Marks the current end of a stream's work. Returns None if the stream is being captured. The
-/// caller must then keep the graph's arrays alive.
+/// Marks the current end of a stream's queue of work. Returns None if the stream is being captured.
+/// The caller must then keep the graph's arrays alive.
 #[pyfunction]
 pub(crate) fn mark(py: Python<'_>, device: i32, handle: usize) -> PyResult<Option<Mark>> {
     let mark = || {

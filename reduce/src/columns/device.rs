@@ -75,8 +75,8 @@ impl<T: Element> Reducer<T> {
     /// on the device. Each result is bit-identical to that of a slice with the elements of the
     /// column. Does not wait, and can be captured into a graph.
     ///
-    /// [`Columns::of_axis`] returns the columns for any axis of a tensor. The result of a column
-    /// without elements is that of an empty slice.
+    /// [`Columns::of_axis`] returns the columns for any axis of a tensor. A column without elements
+    /// has the same result as an empty slice.
     ///
     /// # Errors
     /// The operation is not defined for the element type, the columns do not fit the slice or the

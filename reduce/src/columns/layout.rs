@@ -26,13 +26,12 @@ impl Columns {
         Columns { batches: 1, rows, inner: columns, pitch: columns, apart }
     }
 
-    /// Returns the same columns, but with the starts of the matrix's rows `elements` elements
-    /// apart.
+    /// Returns the same columns, but of a matrix whose rows start `elements` elements apart.
     pub fn pitch(self, elements: u64) -> Columns {
         Columns { pitch: elements, ..self }
     }
 
-    /// Returns the columns of `count` such matrices, whose starts are `elements` elements apart.
+    /// Returns the columns of `count` such matrices, which start `elements` elements apart.
     pub fn batches(self, count: u64, elements: u64) -> Columns {
         Columns { batches: count, apart: elements, ..self }
     }

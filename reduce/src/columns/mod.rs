@@ -1,5 +1,6 @@
-//! Reductions of the columns of a matrix, or along any axis of a tensor. A column is added in the
-//! same order as a slice of that length, so its result is bit-identical to that slice's result.
+//! Reductions of the columns of a matrix, or along any axis of a tensor. The elements of a column
+//! are combined in the same order as those of a slice of the same length, so the results of the two
+//! are bit-identical.
 //!
 //! ```
 //! use samebits::{Columns, Operation, host};

@@ -56,7 +56,8 @@ pub fn allow_two(columns: Columns, [size, value]: [u64; 2], address: u64) -> boo
 }
 
 /// Returns the launch over columns of elements at an address, or `None` if there are too many
-/// elements. With few columns, each lane reduces one, so that more multiprocessors have work.
+/// elements. If there are few columns, each lane reduces only one, so that more multiprocessors
+/// have work.
 pub fn plan(columns: Columns, sizes: [u64; 2], address: u64) -> Option<Plan> {
     let two = allow_two(columns, sizes, address).then(|| plan_of(columns, sizes[0], true));
     two.flatten().filter(|plan| plan.grid >= 256).or_else(|| plan_of(columns, sizes[0], false))

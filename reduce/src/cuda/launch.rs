@@ -21,7 +21,7 @@ pub(crate) struct Call<'m> {
 }
 
 /// Launches a kernel on a stream whose context is current. `state` is zeroed memory with room for
-/// the kernel's messages, if it has any.
+/// the messages, if the kernel uses any.
 pub(crate) fn launch(
     function: Function,
     stream: Stream,

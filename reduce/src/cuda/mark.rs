@@ -28,7 +28,7 @@ unsafe impl Send for Mark {}
 unsafe impl Sync for Mark {}
 
 impl Mark {
-    /// Marks the current end of a stream's work. The stream must not be in capture mode.
+    /// Marks the current end of a stream's queue of work. The stream must not be in capture mode.
     ///
     /// # Errors
     /// The driver cannot create or record an event.

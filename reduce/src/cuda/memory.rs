@@ -166,7 +166,8 @@ impl State {
     pub(crate) fn read(&self, words: usize) -> Result<Vec<u64>> {
         let stream = self.queue.stream.raw();
         let mut found = vec![0; words.min(self.bytes / 8)];
-        // SAFETY: the memory has at least as many words, and both live until the copy is done.
+        // SAFETY: the memory has at least as many words as the vector, and both live until the copy
+        // is done.
         unsafe {
             result::memcpy_dtoh_async(&mut found, self.address, stream)
                 .and_then(|()| result::stream::synchronize(stream))

@@ -1,5 +1,5 @@
-//! Calls to the CUDA driver. All `unsafe` code in this crate is here, except for functions that
-//! take raw addresses from the caller.
+//! Calls to the CUDA driver. All `unsafe` code in this crate is in this module, except for
+//! functions that take raw addresses from the caller.
 
 mod launch;
 mod mark;

@@ -86,7 +86,7 @@ fn look() -> Driver {
     }
 }
 
-/// The process that initialized the driver.
+/// The id of the process that initialized the driver.
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
 /// Initializes the driver, for callers that have only a stream.

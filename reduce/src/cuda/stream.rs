@@ -58,7 +58,7 @@ impl Stream {
         }
     }
 
-    /// Creates a stream from a handle; the driver reports the context. A default stream (null,
+    /// Creates a stream from a handle, and asks the driver for its context. A default stream (null,
     /// `cudaStreamLegacy` or `cudaStreamPerThread`) belongs to the calling thread's current
     /// context.
     ///
@@ -291,8 +291,8 @@ pub fn untracked(context: &CudaContext) {
 /// which the result was made.
 pub(crate) fn outside_of_captures<T>(make: impl FnOnce() -> T) -> T {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the call exchanges the mode of this thread, which is restored below. An error leaves
-    // the mode unchanged.
+    // SAFETY: the call replaces this thread's capture mode, which is restored below. An error
+    // leaves the mode unchanged.
     let _ = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) };
     let made = make();
     // SAFETY: as above.

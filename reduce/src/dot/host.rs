@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Returns the sum of the products of corresponding elements, bit-identical to the result on the
-/// GPU. The dot product of a slice with itself is its sum of squares.
+/// GPU. The dot product of a slice with itself is the sum of the squares of its elements.
 ///
 /// # Errors
 /// The slices have different lengths, or the elements are integers narrower than 32 bits.

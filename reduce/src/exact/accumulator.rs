@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// An exact sum of elements, and of products of two elements, whose result is of type `A`. An
-/// accumulator can take further elements, be merged with other accumulators in any order, be sent
+/// accumulator can accept further elements, be merged with other accumulators in any order, be sent
 /// to another process as bytes, and be rounded at any time.
 ///
 /// One accumulator can hold 2^62 elements. Elements of type `f16`, `bf16` and `f32` have the same

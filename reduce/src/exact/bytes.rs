@@ -17,8 +17,8 @@ impl<A: ExactFloat> ExactAccumulator<A> {
     /// for `f64`.
     pub const BYTES: usize = HEAD + 4 * A::LAYOUT.window.words;
 
-    /// Returns the accumulator as bytes: 96 bytes for `f32`, and 552 for `f64`. The bytes depend on
-    /// the elements alone, not on their order, on merges or on the machine.
+    /// Returns the accumulator as bytes: 96 bytes for `f32`, and 552 for `f64`. The bytes depend
+    /// only on the elements, and not on their order, on the merges or on the machine.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut digits = self.words.digits();
         if self.flags.is_special() {

@@ -29,7 +29,7 @@ pub trait ExactElement: Element<Output: ExactFloat> {
     const DOT_CUT: Cut;
 }
 
-/// Expands to a kernel whose PTX is for all devices.
+/// Expands to a kernel that has the same PTX for all devices.
 macro_rules! kernel {
     ($type:literal $name:literal) => {
         Kernel::whole(
@@ -62,7 +62,7 @@ pub trait ExactFloat: Accumulator + Sealed + Into<f64> {}
 impl ExactFloat for f32 {}
 impl ExactFloat for f64 {}
 
-/// The differences between `f32` and `f64`.
+/// The properties in which `f32` and `f64` differ.
 pub trait Sealed: Sized {
     #[doc(hidden)]
     const LAYOUT: Layout;
@@ -75,7 +75,7 @@ pub trait Sealed: Sized {
     #[doc(hidden)]
     fn multiply(bins: &mut Bins, words: &mut Words, a: Self, b: Self);
 
-    /// Returns the value with the given sign and the given bits of its magnitude.
+    /// Returns the value with the given sign, whose magnitude has the given bits.
     #[doc(hidden)]
     fn assembled(negative: bool, bits: u64) -> Self;
 }

@@ -9,7 +9,7 @@ use crate::{
     threads::{each_row, in_parts},
 };
 
-/// The minimum number of elements that one task adds, so that bins are emptied rarely.
+/// The minimum number of elements that one task adds, chosen so that bins are emptied rarely.
 const RUN: usize = 1 << 16;
 
 /// Returns the exact sum of a slice, rounded once to nearest, ties to even.

@@ -51,7 +51,8 @@ pub fn accumulator<A: ExactFloat>(raw: &[u64], n: u64) -> ExactAccumulator<A> {
         let digit = *digit as i64;
         words.add(digit < 0, digit.unsigned_abs().into(), unit + 32 * at);
     }
-    // For each flag, 16 bits count the launches that have set it; there are at most 65,535.
+    // For each flag, 16 bits count the launches that have set it; there are at most 65,535
+    // launches.
     let flags = (0..4).filter(|flag| raw[0] >> (16 * flag) & 0xffff != 0);
     let flags = flags.fold(0, |flags, flag| flags | 1 << flag);
     ExactAccumulator::of(words, Flags::of_bits(flags).expect("four flags"), n)

@@ -17,9 +17,9 @@ impl Format {
         Format { precision: 53, smallest: -1074, infinity: 0x7ff0_0000_0000_0000 };
 }
 
-/// Rounds an integer in two's complement, times 2^`unit`. Returns whether the result is negative,
-/// and the bits of its magnitude. The result is infinite if and only if the rounded value is 2^128
-/// or more (2^1024 for `f64`).
+/// Rounds the product of an integer in two's complement and 2^`unit`. Returns whether the result is
+/// negative, and the bits of its magnitude. The result is infinite if and only if the rounded value
+/// is 2^128 or more (2^1024 for `f64`).
 pub(crate) fn round(digits: &[u32], unit: i32, format: Format) -> (bool, u64) {
     let negative = digits.last().is_some_and(|last| last >> 31 == 1);
     let magnitude = if negative { negated(digits) } else { digits.to_vec() };

@@ -10,13 +10,13 @@ use crate::{
     shape,
 };
 
-/// The maximum number of rows that are launched one after another, each in its own launch.
+/// The maximum number of rows that are added one after another, each by its own launch.
 const FEW: u64 = 64;
 
 /// Returns whether each row has its own launch, which uses all multiprocessors. Otherwise, one
-/// launch adds all rows, with one block for each. Separate launches need longer rows if there are
-/// more rows, because each launch takes time, whereas the blocks of one launch add different rows
-/// at the same time.
+/// launch adds all rows, with one block for each. The more rows there are, the longer they must be
+/// for separate launches to be faster, because each launch takes time, whereas the blocks of one
+/// launch add different rows at the same time.
 fn is_launched_alone(rows: u64, bytes: u64) -> bool {
     rows == 1 || (rows <= FEW && bytes >= rows << 18)
 }

@@ -15,7 +15,7 @@ const RUN: u32 = 1 << 30;
 /// The unit and the width of a superaccumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// The unit is 2 to this power.
+    /// The unit is 2 raised to this power.
     pub(crate) unit: i32,
     /// The number of words, each of which holds 32 bits of the integer.
     pub(crate) words: usize,
@@ -82,18 +82,18 @@ impl Words {
         }
     }
 
-    /// Adds another superaccumulator of the same window.
+    /// Adds another superaccumulator with the same window.
     pub(crate) fn merge(&mut self, other: &Words) {
         for (word, digit) in other.digits().into_iter().enumerate() {
-            // The last digit has the sign.
+            // The last digit holds the sign.
             let last = word + 1 == self.at.len();
             self.at[word] += if last { i64::from(digit as i32) } else { i64::from(digit) };
         }
         self.count_one();
     }
 
-    /// Propagates carries. Each word then holds 0 to 2^32 - 1, except the last word, which has the
-    /// sign.
+    /// Propagates carries. Each word then holds 0 to 2^32 - 1, except the last word, which holds
+    /// the sign.
     fn carry(&mut self) {
         for word in 0..self.at.len() - 1 {
             let carry = self.at[word] >> DIGIT;

@@ -1,5 +1,5 @@
 // Stores a result. If `epoch` is 0, the result is for later work in the stream. Otherwise, a host thread polls for it:
-// each store holds 32 bits of the result, with the epoch as their flag.
+// each store holds 32 bits of the result, and the epoch as a flag.
 __device__ void answer(void* out, Acc value, u32 epoch)
 {
     if (epoch == 0) {

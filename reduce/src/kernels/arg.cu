@@ -29,8 +29,8 @@ __device__ Value join(Value a, Value b)
 }
 
 // A thread's values. A vector's number is recorded only if the vector changes the value, so the first of several equal
-// vectors is kept. Vectors at even and at odd places have separate values, because each comparison depends on the
-// previous one.
+// vectors is kept. The vectors at even places and those at odd places have separate values, because each comparison
+// depends on the previous one.
 struct Best {
     Local best[2];
     u32 at[2];

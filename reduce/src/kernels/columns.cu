@@ -1,7 +1,7 @@
-// Reduces columns. Each column is added in the same order as a slice of its length, so that its result has the same
+// Reduces columns. Each column is added in the same order as a slice of its length, so that both results have the same
 // bits. Each lane has one or two columns. Each warp adds some leaves of the tree; a leaf is one of a thread's `Width`
-// sums, which adds the elements at the same place in each vector. The rows of a leaf are a constant distance apart, and
-// neighbouring lanes read neighbouring elements of a row.
+// sums, each of which adds the elements at one place in every vector. The rows of a leaf are a constant distance apart,
+// and neighbouring lanes read neighbouring elements of a row.
 //
 // Leaves are added in groups, in an order in which neighbours are combined first. The index of a leaf therefore
 // consists of a thread's number in its warp and an element's number in its vector, each with its bits reversed.

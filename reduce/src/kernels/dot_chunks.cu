@@ -1,5 +1,5 @@
-// Multiplies two slices of many chunks. Each block adds one chunk and, if there are more chunks than blocks, draws a
-// ticket for its next one, as in chunks.cu.
+// Computes the dot product of two slices of many chunks. Each block adds one chunk and, if there are more chunks
+// than blocks, draws a ticket for its next one, as in chunks.cu.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* a, const In* b, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch)
 {

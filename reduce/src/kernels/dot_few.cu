@@ -1,5 +1,5 @@
-// Multiplies two slices of one or a few chunks. Blocks have the size that the shape prescribes. In a spread, blocks
-// have 256 threads, and each warp publishes its value.
+// Computes the dot product of two slices of one or a few chunks. Blocks have the size that the shape prescribes. In
+// a spread, blocks have 256 threads, and each warp publishes its value.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* a, const In* b, void* out, u64 n, u32 vectors, u32 chunks, u64* state, u32 epoch)
 {

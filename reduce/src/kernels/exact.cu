@@ -169,7 +169,7 @@ __device__ void publish(u64* state, const u64* digits, u32 f)
     if (tid > Digits) return;
     u64 value = (f & Nan) | (f & Above) << 11 | (u64)(f & Below) << 22 | (u64)(f & Other) << 33;
     // Each digit passes its upper half to the next digit once. A digit is then less than 2^33, and the sum of 4095
-    // digits is less than 2^45. The last digit keeps its upper half, which has the sign.
+    // digits is less than 2^45. The last digit keeps its upper half, which holds the sign.
     if (tid < Digits) value = (tid + 1 < Digits ? (u32)digits[tid] : digits[tid]) + (tid > 0 ? (i64)digits[tid - 1] >> 32 : 0);
     asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;"
                  :: "l"(state + blockIdx.x % Copies * Line + tid), "l"((1ull << Counted) + value) : "memory");

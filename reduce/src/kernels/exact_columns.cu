@@ -57,7 +57,7 @@ template <u32 Rows, u32 Step, u32 First> struct Columns {
         for (u32 k = 0; k < 2 * PerDigit; k++) {
             u32 r = tid * PerDigit + First - PerDigit + k, shift = Step * (k % PerDigit);
             i64 sum = r < Rows ? sums[r] : 0;
-            // The upper part has the sign.
+            // The upper part holds the sign.
             parts += k < PerDigit ? sum >> (32 - shift) : (u32)((u64)sum << shift);
         }
         digits[tid] += parts;

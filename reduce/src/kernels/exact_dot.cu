@@ -71,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
             y += THREADS * Width;
         }
         if (place.special()) {
-            // The thread's vectors are read again to note their infinities and NaNs.
+            // The thread's vectors are read again to record their infinities and NaNs.
             x = a + first * Width;
             y = b + first * Width;
             #pragma unroll 1

@@ -1,6 +1,6 @@
-// A chunk of aligned vectors, in batches whose loads are in flight together. A branch separates the loads from the
-// additions; without it, ptxas would move most loads after accesses to shared memory. There is no load between two
-// additions of a batch, because the second addition would wait for it.
+// Adds a chunk of aligned vectors, in batches whose loads are in flight together. A branch separates the loads
+// from the additions; without it, ptxas would move most loads after accesses to shared memory. There is no load
+// between two additions of a batch, because the second addition would wait for it.
 struct Flight {
     Vector next[ROWS];
     const In* at;
@@ -40,7 +40,7 @@ struct Flight {
         }
     }
 
-    // Reads the thread's vectors of a chunk again to note their infinities and NaNs.
+    // Reads the thread's vectors of a chunk again to record their infinities and NaNs.
     __device__ static void review(Place& place, const In* from, u32 count)
     {
         #pragma unroll 1

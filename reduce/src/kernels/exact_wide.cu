@@ -24,8 +24,8 @@ struct Place {
         u64 x = significand(a, first), y = significand(b, second);
         signs.minus &= sign;
         signs.odd |= max(first, second) == 2047 ? 1u << 29 : 0;
-        // The product in two's complement, shifted by fewer than 16 bits. It has eight digits, and the last one has the
-        // sign.
+        // The product in two's complement, shifted by fewer than 16 bits. It has eight digits, and the last one holds
+        // the sign.
         u64 low = x * y, high = __umul64hi(x, y);
         u32 exponent = first + second, shift = exponent % 16;
         high = high << shift | low >> 1 >> (63 - shift);

@@ -6,6 +6,7 @@
 // slots, for even and odd epochs: a GPU that is ahead may publish for the next call while another GPU still polls for
 // this call. A GPU cannot be two calls ahead, because it first consumes the messages of the next call from all GPUs.
 
+// ANCHOR: message
 __device__ void publish(u64* slot, Acc value, u32 epoch)
 {
     union { Acc value; u32 half[Halves]; } bits;
@@ -21,6 +22,7 @@ __device__ u64 poll(const u64* slot)
     asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(bits) : "l"(slot) : "memory");
     return bits;
 }
+// ANCHOR_END: message
 
 // Consumes this thread's messages in order. There are `count` messages in total. Several loads are in flight, because
 // the longest sums have 32 values per thread. After `patience` failed polls, stores the number of the missing chunk.

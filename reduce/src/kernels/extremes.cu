@@ -34,8 +34,8 @@ struct Value {
 
 __device__ Value join(Value a, Value b) { return Value{Op::join(a.low, b.low), Other::join(a.high, b.high)}; }
 
-// A thread's values. Vectors at even and at odd places have separate values, because each comparison depends on the
-// previous one.
+// A thread's values. The vectors at even places and those at odd places have separate values, because each
+// comparison depends on the previous one.
 struct Best {
     Local low[2], high[2];
     __device__ Best() { for (u32 i = 0; i < 2; i++) low[i] = Op::start(), high[i] = Other::start(); }

@@ -1,5 +1,5 @@
-// Combines the sums of all chunks in their tree. Each rank's sums are in one block of memory, after a stamp of 16
-// bytes.
+// Combines the sums of all chunks in the order of the tree. Each rank's sums are in one block of memory, after a
+// stamp of 16 bytes.
 
 // Finds the index of a chunk's sum. If all ranks except the last ones have the same number of chunks, the rank of a
 // chunk is computed; `reciprocal` is 2^32 divided by this number of chunks, rounded up, which gives the exact rank for

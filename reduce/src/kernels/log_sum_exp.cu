@@ -14,7 +14,7 @@ __device__ double minus(double a, double b) { return __dsub_rn(a, b); }
 __device__ double bits(u64 bits) { return __longlong_as_double(bits); }
 __device__ Real lowest() { return (Real)bits(0xfff0000000000000); }
 
-// Returns the larger value. If one of them is NaN, returns the other.
+// Returns the larger value. If one value is NaN, returns the other.
 __device__ float most(float a, float b) { return fmaxf(a, b); }
 __device__ double most(double a, double b) { return a > b ? a : b; }
 
@@ -67,7 +67,7 @@ __device__ Real widen(In element)
     return value;
 }
 
-// Returns the largest value of each group of `lanes` lanes, a power of two, to all lanes of the group.
+// Returns the largest value of each group of `lanes` lanes (a power of two) to all lanes of the group.
 __device__ Real group_most(Real value, u32 lanes)
 {
     #pragma unroll 1
@@ -110,7 +110,7 @@ __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
         Real top = all.top;
         #pragma unroll
         for (u32 r = 0; r < ROWS; r++) {
-            // No lane of the block has such a vector.
+            // No lane of the block has an r-th vector in this round.
             if (begin + r * step >= count) continue;
             Real x[Width];
             widen(x, vectors[r], n, begin + r * step, t, step);
@@ -140,8 +140,8 @@ __device__ Part part_of(const In* row, u32 n, u32 t, u32 step)
     return Part{all.top, group_sum(nan ? bits(~0ull >> 1) : all.sum, lanes)};
 }
 
-// A group of `step` threads, a power of two, reads each row. If a group has several warps, its first warp combines their
-// parts.
+// A group of `step` threads (a power of two) reads each row. If a group has several warps, its first warp combines
+// their parts.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 m, u32 n, u64 pitch, u32 step)
 {
@@ -151,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     u32 set = 0;
     #pragma unroll 1
     for (u64 begin = (u64)blockIdx.x * groups; begin < m; begin += (u64)gridDim.x * groups, set ^= 1) {
-        // All lanes exchange values, so groups without a row read the last one.
+        // All lanes exchange values, so groups without a row of their own read the last row.
         const u64 row = begin + threadIdx.x / step;
         Part all = part_of(in + (row < m ? row : m - 1) * pitch, n, t, step);
         if (step > 32) {

@@ -22,8 +22,8 @@ __device__ double finite(In head)
     return __dsub_rn(first, first) == 0 ? first : 0;
 }
 
-// Adds the vectors t, t + step, and so on of a row, with a pair of sums for each element of a vector. `head` becomes
-// the row's first element.
+// Adds vectors t, t + step, and so on of a row, with a pair of sums for each element of a vector. `head` becomes the
+// row's first element.
 __device__ Moments moments_of(const In* row, u32 n, u32 t, u32 step, In& head)
 {
     const u32 whole = n / Width, count = vectors_of(n);
@@ -80,7 +80,7 @@ __device__ void put(Moments all, double first, u32 n, u64 less, Acc* means, Acc*
     if (variances) variances[row] = from_double(less < n ? variance : __dsub_rn(variance, variance));
 }
 
-// A group of `threads` threads, a power of two, adds each row.
+// A group of `threads` threads (a power of two) adds each row.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* means, Acc* variances, u64 m, u32 n, u64 pitch, u64 less, u32 threads)
 {

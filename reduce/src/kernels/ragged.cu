@@ -35,7 +35,7 @@ __device__ Item shape_of(u64 n)
 // The queue and its capacity, in items and in messages. `made` counts the items and the messages.
 struct Queue { Item* items; u64 *made, *bad; u64 capacity, messages; };
 
-// Records a row that cannot be added. The word holds the complement of the first such row's number, or zero if none.
+// Records a row that cannot be added. The word is the complement of the first such row's number, or 0 if there is none.
 __device__ void refuse(u64* bad, u64 row) { atomicMax((unsigned long long*)bad, (unsigned long long)~row); }
 
 // Appends the chunks of a long row to the queue. If offsets decrease, rows overlap, and the queue may be too small; the

@@ -51,7 +51,7 @@ __device__ void fetch(Vector& vector, const In* at, u32 begin, u32 count)
 __device__ void add(Sums* sums, const Runs& runs, u32 most, u32 t, u32 step, bool deep)
 {
     const u32 lane = t % 32 * Width;
-    // The loop ends when the whole warp has nothing more to load.
+    // The loop ends when no lane of the warp has anything left to load.
     #pragma unroll 1
     for (u32 begin = t * Width; begin - lane < most; begin += step * Width) {
         Vector vectors[4];

@@ -1,5 +1,5 @@
 // Reduces rows of 2 to 48 KiB. A block adds up to four rows at the same time, or four quarters of one row; each thread
-// has one sum for each of the four. A row in quarters is added in the order of a block with four times as many threads.
+// has one sum for each of the four. A quartered row is added in the order of a block with four times as many threads.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 quarters, u32 at_once, u32 none, u64* state)
 {

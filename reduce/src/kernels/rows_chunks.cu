@@ -1,7 +1,7 @@
 // Reduces rows of more than 48 KiB, with the same chunks as a slice of that length. A block adds `each` chunks, four at
-// a time or, if the chunks are long, one at a time; WAYS selects which of these two ways an entry supports. If these
-// are all the chunks of a row, the block combines their values. Otherwise, blocks publish their values, and the block
-// with the row's last chunks, which started after the others, consumes the messages.
+// a time or, if the chunks are long, one at a time; WAYS selects which of the two an entry point supports. If these are
+// all the chunks of a row, the block combines their values. Otherwise, blocks publish their values, and the block with
+// the row's last chunks, which started after the others, consumes the messages.
 enum : u32 { Warps = THREADS / 32, Most = 256, Step = THREADS * Width, Batch = 32 };
 
 // In a spread, the values of all warps are collected; otherwise, the values of the chunks are collected.

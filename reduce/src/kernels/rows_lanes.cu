@@ -1,4 +1,4 @@
-// Reduces rows of at most 2 KiB. A group of `lanes` lanes of a warp, a power of two, adds four or two rows at the same
+// Reduces rows of at most 2 KiB. A group of `lanes` lanes of a warp (a power of two) adds four or two rows at the same
 // time, or one row with four vectors in flight.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, Acc* out, u64 m, u64 n, u64 pitch, u32 lanes, u32 at_once, u32 none, u64* state)

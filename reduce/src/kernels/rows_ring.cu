@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     __shared__ alignas(16) Acc kept[2][Most];
     const u32 t = threadIdx.x, lane = t % 32, groups = (chunks + each - 1) / each, count = chunks * Warps;
     const All all{(u64)in, n, pitch, m * groups, vectors, chunks, each, groups};
-    // Starts one stage before this block's first stage.
+    // The stage before this block's first stage.
     Stage stage{(u64)blockIdx.x - gridDim.x};
     Sums sums[4];
     u32 half = 0, set = 0;

@@ -1,6 +1,6 @@
-// Rows, for operations whose results do not depend on the order of the elements. Vectors are loaded at aligned
-// addresses, so the first and the last vector of a row may be incomplete. There is no neutral element, so missing
-// elements are skipped.
+// Reduces rows with operations whose results do not depend on the order of the elements. Vectors are loaded at
+// aligned addresses, so the first and the last vector of a row may be incomplete. There is no neutral element, so
+// missing elements are skipped.
 
 // A row, or a slice, which consists of elements `skew` to `end` - 1 of the vectors at `at`.
 struct Row {

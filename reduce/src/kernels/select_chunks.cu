@@ -1,6 +1,6 @@
-// Slices, and rows that one or more blocks read. Each block reads one chunk after another. If a row has several chunks,
-// blocks publish their values, and the block with the row's last chunk, which begins after the others, consumes them.
-// For a single row, blocks draw tickets from `state`, so that blocks that are ahead read more chunks.
+// Searches slices, and rows that one or more blocks read. Each block reads one chunk after another. If a row has
+// several chunks, blocks publish their values, and the block with the row's last chunk, which begins after the others,
+// consumes them. For a single row, blocks draw tickets from `state`, so that blocks that are ahead read more chunks.
 
 // Publishes a value. Each store has 32 bits of the value and a flag, so no fence is needed. An empty slot is zero.
 __device__ void publish(u64* slot, Value value)

@@ -1,4 +1,4 @@
-// Short rows, each of which is read by `lanes` lanes of a warp, a power of two.
+// Searches short rows, each of which is read by `lanes` lanes of a warp (a power of two).
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(
     const In* in, void* first, void* second, u64 m, u64 n, u64 pitch, u32 lanes, u32 chunks, u64* state, u32 epoch)
 {

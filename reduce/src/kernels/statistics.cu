@@ -10,7 +10,7 @@ __device__ Acc from_double(double value)
 // Returns the number of vectors of a row, including an incomplete last vector.
 __device__ u32 vectors_of(u32 n) { return n / Width + (n % Width > 0); }
 
-// Loads the vectors w, w + step, and so on of a row. The elements after the row's end are undefined.
+// Loads vectors w, w + step, and so on of a row. The elements after the row's end are undefined.
 __device__ void gather(Vector (&vectors)[ROWS], const In* row, u32 n, u32 w, u32 step, bool aligned)
 {
     #pragma unroll

@@ -1,5 +1,5 @@
-// The tree of a chunk. A thread adds its vectors in order, element by element; then its sums are combined, and then the
-// values of its warp.
+// The tree of a chunk. A thread adds its vectors in order, element by element; then the thread's sums are combined, and
+// then the values of all lanes of the warp.
 
 // A thread's accumulators: one for each element of a vector or, with PAIRS, one for each pair of elements.
 struct Sums {

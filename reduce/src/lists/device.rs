@@ -16,7 +16,7 @@ use crate::{
     shape,
 };
 
-/// The items of a queue on the device, and the arguments of its launch.
+/// The items of a queue on the device, and the arguments of the launch that adds them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready<'m> {
     pub(super) items: Address<'m>,
@@ -37,7 +37,7 @@ pub(super) struct Ragged<'m> {
 
 impl<T: Element> Engine<T> {
     /// Queues a reduction of the slices of a queue. The result of each slice and the result of all
-    /// slices together are written to addresses. The stream's context must be current.
+    /// slices together are written to the given addresses. The stream's context must be current.
     pub(super) fn reduce_queue<W>(
         &self,
         operation: Operation,
@@ -74,7 +74,7 @@ impl<T: Element> Engine<T> {
 
     /// Queues a reduction of ragged rows. If a row ends before it begins or after the end of the
     /// input, its result is that of an empty row, and the word at `bad` is set to the complement of
-    /// the row's number if this is larger than the word.
+    /// the row's number if this complement is larger than the word.
     pub(super) fn reduce_ragged<W>(
         &self,
         operation: Operation,

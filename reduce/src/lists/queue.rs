@@ -18,7 +18,7 @@ pub struct Queued {
     pub words: Vec<u32>,
     /// The number of messages.
     pub messages: u64,
-    /// The number of elements of all slices.
+    /// The total number of elements in all slices.
     pub elements: u64,
 }
 
@@ -30,7 +30,8 @@ impl Queued {
 }
 
 /// Returns the queue for slices of elements of `size` bytes. Each slice is given by its address and
-/// length. If a slice or the sum of all lengths is too long, returns this length as the error.
+/// length. If a slice is too long, or makes the total too long, returns the slice's length as the
+/// error.
 pub fn queue(slices: impl IntoIterator<Item = (u64, u64)>, size: u64) -> Result<Queued, u64> {
     let mut all = Queued::default();
     let halves = |word: u64| [word as u32, (word >> 32) as u32];
@@ -42,7 +43,7 @@ pub fn queue(slices: impl IntoIterator<Item = (u64, u64)>, size: u64) -> Result<
             let (slot, vectors) = (all.messages as u32, shape.vectors());
             all.words.extend([slot, chunk, vectors, shape.chunks(), shape.threads(), 0]);
         }
-        // In a spread, each warp of a chunk has a message.
+        // In a spread, each warp of a chunk publishes a message.
         all.messages += match shape {
             Shape::Block { .. } => 0,
             _ => u64::from(shape.values()),
@@ -54,9 +55,9 @@ pub fn queue(slices: impl IntoIterator<Item = (u64, u64)>, size: u64) -> Result<
     Ok(all)
 }
 
-/// Returns the maximum number of items and of messages for ragged rows of `elements` elements in
-/// total. Only rows of more than 2 KiB have items, and only rows of more than 48 KiB have eight
-/// messages for each item.
+/// Returns the maximum number of items and of messages for ragged rows that have `elements`
+/// elements in total. Only rows of more than 2 KiB have items, and only rows of more than 48 KiB
+/// have eight messages for each item.
 pub fn ragged_room(elements: u64, size: u64) -> [u64; 2] {
     let bytes = elements * size;
     [bytes / 2048 + 1, bytes / 768 + 1]

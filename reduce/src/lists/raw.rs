@@ -36,7 +36,7 @@ impl List {
             return Err(Error::NoSlices);
         }
         for (at, n) in slices {
-            // SAFETY: the address is checked, and not used.
+            // SAFETY: the address is only checked, and never used.
             unsafe { Address::promised::<T>("slice", *at, *n)? };
         }
         let queued = queued::<T>(slices.to_vec())?;

@@ -16,7 +16,7 @@ use crate::{
 /// The name of this statistic in error messages.
 pub(super) const NAME: &str = "the log-sum-exp";
 
-/// Returns the kernel for all rows.
+/// Returns the kernel, which is the same for rows of any length.
 #[doc(hidden)]
 pub fn kernel<T: Element>() -> Kernel {
     let of = (Operation::Sum.instructions(), <T as Read<Itself>>::TYPES);

@@ -13,9 +13,8 @@
 //! exponentials are computed in the type of the result, which is `f32` for `f16` and `bf16`; the
 //! sums and the logarithm are computed as `f64`. The exponential function and the logarithm are
 //! polynomials with the same additions, multiplications, divisions and fused multiply-adds on the
-//! device and the host, and so the results have the same bits. In `f32`, the exponential function
-//! takes eight fused multiply-adds, and returns 0 for differences below -87.7 (in `f64`, below
-//! -708.7).
+//! device and the host, so the results have the same bits. In `f32`, the exponential function takes
+//! eight fused multiply-adds, and returns 0 for differences below -87.7 (in `f64`, below -708.7).
 //!
 //! If a row contains NaN, its result is NaN. Otherwise, if a row contains infinity, its result is
 //! infinity, and if all its elements are minus infinity, its result is minus infinity.

@@ -80,7 +80,7 @@ operations! {
     Norm,
     /// The sum of the magnitudes, which is the L1 norm. Only for floats.
     SumOfMagnitudes,
-    /// The largest magnitude that is a number, which is the maximum norm. Only for floats.
+    /// The largest magnitude, ignoring NaNs, which is the maximum norm. Only for floats.
     LargestMagnitude,
 }
 
@@ -95,8 +95,9 @@ impl Operation {
         self.instructions().floats
     }
 
-    /// Fails unless the operation is the sum, the maximum or the minimum. For ones and zeros, these
-    /// give the number of ones, whether any is a one, and whether all are ones.
+    /// Fails unless the operation is the sum, the maximum or the minimum. If every element is a one
+    /// or a zero, these operations give the number of ones, whether any element is a one, and
+    /// whether all elements are ones.
     pub(crate) fn check_truth(self) -> Result<()> {
         match self {
             Operation::Sum | Operation::Max | Operation::Min => Ok(()),

@@ -20,7 +20,7 @@ impl Rows {
         Rows { rows, elements, pitch: elements }
     }
 
-    /// Returns the same rows, but with their starts `elements` elements apart.
+    /// Returns the same rows, but starting `elements` elements apart.
     pub fn pitch(self, elements: u64) -> Rows {
         Rows { pitch: elements, ..self }
     }

@@ -53,7 +53,7 @@ pub fn plan(
     Some(match shape {
         Shape::Short => Plan {
             family: Family::Short { aligned: begin.rows && begin.sums && pitch == elements },
-            // Each thread adds about four rows, or the rows of about four vectors.
+            // Each thread adds about four rows, or the rows in about four vectors.
             grid: grid(1024),
             threads: 256,
             shape: [0; 3],

@@ -18,7 +18,8 @@ pub enum Shape {
         at_once: u32,
         /// The number of threads in a block.
         threads: u32,
-        /// Whether a few blocks loop over all rows, instead of one block for every few rows.
+        /// Whether a few blocks loop over all rows; otherwise, there is one block for every few
+        /// rows.
         persistent: bool,
     },
     /// One block, for rows of up to 48 KiB.
@@ -69,7 +70,7 @@ pub fn pick(rows: Rows, size: u64) -> Option<Shape> {
                 2048.. => 2,
                 _ => 1,
             };
-            // With idle lanes, or vectors that are read element by element, persistent warps are
+            // If lanes are idle, or if vectors are read element by element, persistent warps are
             // faster than one-shot warps.
             let full = whole && vectors.is_power_of_two();
             let persistent = warps >= 1 << 15 && vectors <= 64 && !full;
@@ -103,8 +104,8 @@ fn each(count: u64, chunks: u32) -> u32 {
     // The cost is the work of the block slot that ends last, in eighths of a chunk, plus a small
     // cost for each block. This small cost is larger if the block publishes messages. A new block
     // starts as soon as another ends, and each block reads faster if only a few blocks are
-    // resident. A last wave of whole rows therefore costs two thirds of a full wave, or its own
-    // fraction if that is larger.
+    // resident. A last wave of whole rows therefore costs two thirds of a full wave, or the
+    // fraction that it fills if that is larger.
     let all = u128::from(BLOCKS);
     let cost = |each: &u64| {
         let (blocks, messages) =

@@ -32,7 +32,7 @@ use crate::{Element, Error, Operation, Result};
 pub struct Found<A> {
     /// The lowest index of an element with the value.
     pub index: u64,
-    /// The element, or its magnitude if the largest magnitude was sought.
+    /// The element, or its magnitude if the search was for the largest magnitude.
     pub value: A,
 }
 

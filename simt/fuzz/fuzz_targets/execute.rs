@@ -1,4 +1,4 @@
-//! Mutates the PTX of real kernels and their launches. The result may be an error, a trap or a sum,
+//! Mutates the PTX and the launches of real kernels. The result may be an error, a trap or a sum,
 //! but never a panic or a hang.
 #![no_main]
 
@@ -79,7 +79,7 @@ fn mutate(text: &str, input: &mut Bytes<'_>) -> String {
                 let line = lines[input.below(lines.len())].clone();
                 lines.insert(at, line);
             }
-            // Replace a token of this line with a token of another line.
+            // Replace a token of this line with a token from another line.
             3..=5 => {
                 let other = lines[input.below(lines.len())].clone();
                 let line = lines[at].clone();

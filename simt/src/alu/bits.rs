@@ -93,7 +93,7 @@ pub(super) fn bfind(shift: bool, x: i128, bits: u32) -> u32 {
     if shift { bits - 1 - at } else { at }
 }
 
-/// Returns the position of the n-th set bit, counted from bit `base`: upwards if n > 0, downwards
+/// Returns the position of the n-th set bit, counting from bit `base`: upwards if n > 0, downwards
 /// if n < 0. If there is no such bit, or if `base` exceeds 31, the result is `u32::MAX`.
 pub(super) fn fns(mask: u32, base: u32, n: i32) -> u32 {
     if n == i32::MIN {

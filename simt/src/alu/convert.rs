@@ -56,7 +56,7 @@ pub(super) fn saturated_pair(to: Ty, a: u64, b: u64, c: u64) -> u64 {
     trim(one(b) | one(a) << to.bits() | c << (2 * to.bits()), 32)
 }
 
-/// Evaluates `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
+/// Evaluates `cvt.rn.f16x2.f32 d, a, b`, which puts `a` into the upper half.
 pub(super) fn pack(op: &Alu, a: u64, b: u64) -> u64 {
     let ty = if op.ty == Ty::F16x2 { Ty::F16 } else { Ty::BF16 };
     let one = |v: u64| {
@@ -66,8 +66,8 @@ pub(super) fn pack(op: &Alu, a: u64, b: u64) -> u64 {
     one(b) | one(a) << 16
 }
 
-/// Flushes a subnormal operand. On an H100, a conversion to `f16` does not flush its operand, even
-/// with `.ftz`.
+/// Flushes a subnormal operand. On an H100, a conversion to `f16` does not flush a subnormal
+/// operand, even with `.ftz`.
 fn flush(op: &Alu, a: u64, from: Ty) -> u64 {
     if op.ftz && from == Ty::F32 && op.ty != Ty::F16 { u64::from(flush32(a as u32)) } else { a }
 }

@@ -256,7 +256,8 @@ fn float32(op: &Alu, a: u32, b: u32, c: u32) -> u64 {
 }
 
 /// Returns whether `.ftz` flushes a result that was rounded to the smallest normal number. It does
-/// so if the result, rounded with an unlimited range of exponents, would be less than that number.
+/// so if the exact result, rounded as if the exponent range were unlimited, would be less than that
+/// number.
 fn flushed(exact: f64, op: &Alu) -> bool {
     let (scale, least) =
         if op.ty == Ty::F32 { (64, f64::from(f32::MIN_POSITIVE)) } else { (8, 2f64.powi(-14)) };

@@ -8,8 +8,8 @@ use simt::{Arg, Gpu};
 /// Limit on the size of a buffer in bytes, so that a typo cannot fill the machine's memory.
 const MOST: u64 = 1 << 32;
 
-/// An argument. For an output, the type, the address and the number of elements to print are kept
-/// too.
+/// An argument. For an output argument, also contains the type, the address, and the number of
+/// elements to print.
 pub(crate) struct Given {
     pub(crate) arg: Arg,
     output: Option<(Ty, u64, usize)>,
@@ -147,7 +147,7 @@ fn buffer(gpu: &mut Gpu, ty: Ty, count: &str, fill: &str, output: bool) -> Resul
                 format!("{path}: {e} (FILL is a file, or zeros, ones, iota or poison)")
             };
             let mut data = Vec::new();
-            // Reads at most one byte more than the buffer holds, because some files never end.
+            // Reads at most one byte more than the buffer can hold, because some files never end.
             let file = super::regular(path.as_ref()).map_err(said)?;
             file.take(bytes + 1).read_to_end(&mut data).map_err(said)?;
             if data.len() as u64 > bytes {

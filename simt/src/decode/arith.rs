@@ -79,7 +79,7 @@ impl Decoder<'_, '_> {
                 _ => None,
             })
         };
-        // The type of each source operand.
+        // The types of the source operands, in order.
         let mut sources: Vec<Ty>;
         let mut dst_bits = bits;
         let float = ty.is_float();

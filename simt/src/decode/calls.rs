@@ -135,8 +135,7 @@ impl<'a> Decoder<'_, 'a> {
         Ok((Symbol::Reg { bits: ty.bits(), dst }, Some((dst, ty))))
     }
 
-    /// Returns the addresses of arguments or results, one for each parameter; `None` if the
-    /// parameter is a register.
+    /// Returns the address of each argument or result; `None` if the parameter is a register.
     fn slots(
         &self,
         given: &[Operand<'_>],
@@ -179,7 +178,7 @@ fn no_such_host(name: &str, place: &str) -> String {
         "malloc" | "free" => {
             "there is no device heap; pass the kernel a buffer from the host instead"
         }
-        "vprintf" | "__assertfail" => "its parameters differ from those of NVIDIA's declaration",
+        "vprintf" | "__assertfail" => "its parameters differ from those in NVIDIA's declaration",
         _ if name.starts_with("cudaCG") => {
             "cooperative launches are not supported; launch one kernel for each phase instead"
         }

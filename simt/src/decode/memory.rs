@@ -55,7 +55,7 @@ impl Decoder<'_, '_> {
                 Window::Generic if !matches!(own, Window::Global | Window::Const) => window = own,
                 Window::Generic => {}
                 _ if same => {}
-                _ => return Err("names a variable of another state space".into()),
+                _ => return Err("names a variable in another state space".into()),
             }
         }
         let order = if mmio { Order::Relaxed } else { order.unwrap_or(Order::Weak) };
@@ -138,7 +138,7 @@ impl Decoder<'_, '_> {
     }
 
     /// Decodes `st.async`, a store to a block of the cluster. An `mbarrier` in that block counts
-    /// its bytes.
+    /// the bytes that are stored.
     fn store_async(&mut self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {
         let unknown = "cannot be run: this form is not in the supported subset";
         mods.take("weak");
@@ -173,7 +173,8 @@ impl Decoder<'_, '_> {
                 .to_string())
         };
         let Some(ty) = mods.ty().filter(|ty| ty.bits() >= 16) else { return unknown() };
-        // Atomics on 16-bit floats keep subnormals, and PTX requires `.noftz` to state this.
+        // Atomics on 16-bit floats keep subnormals, which PTX requires the instruction to state
+        // with `.noftz`.
         let noftz = mods.take("noftz");
         if noftz != (ty.is_float() && !matches!(ty, Ty::F32 | Ty::F64)) {
             return unknown();

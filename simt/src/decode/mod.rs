@@ -44,8 +44,8 @@ pub(super) struct Decoder<'t, 'a> {
     errors: Vec<ParseError>,
     /// Functions that are being inlined, innermost last.
     calls: Vec<Call<'a>>,
-    /// For each use of a shared variable's name, the index of the instruction and the offset of the
-    /// variable.
+    /// For each place where an instruction names a shared variable, the index of the instruction
+    /// and the offset of the variable.
     mentions: RefCell<Vec<(u32, u32)>>,
 }
 

@@ -3,7 +3,7 @@
 use crate::inst::{Rounding, Ty, Window};
 use crate::model::{Order, Scope};
 
-/// The result of decoding. An error message completes a sentence that begins with the opcode.
+/// The result of decoding. An error message is the rest of a sentence that begins with the opcode.
 pub(super) type Decoded<T> = Result<T, String>;
 
 /// The modifiers that are not yet decoded.

@@ -24,7 +24,7 @@ pub(super) enum Symbol {
 struct Scope<'a> {
     names: FxHashMap<&'a str, Symbol>,
     /// Families of registers, such as `%r<9>`: for each prefix, the width in bits, the first
-    /// register and the count.
+    /// register, and the number of registers.
     families: FxHashMap<&'a str, (u32, Dst, u32)>,
     labels: usize,
 }
@@ -41,8 +41,8 @@ const MOST_PARAMS: u32 = 32_764;
 
 /// All names of a kernel.
 pub(super) struct Names<'a> {
-    /// The scopes: first that of the module's variables, then those of the entry and of the
-    /// functions that it calls.
+    /// The scopes: first the scope of the module's variables, then the scopes of the entry and of
+    /// the functions that it calls.
     scopes: Vec<Scope<'a>>,
     /// The first scope of the entry, and of each function that is being inlined.
     frames: Vec<usize>,

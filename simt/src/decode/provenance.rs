@@ -1,9 +1,10 @@
-//! Finds the shared array of each address, so that accesses are checked against the bounds of that
-//! array.
+//! Finds the shared array to which each address belongs, so that accesses are checked against the
+//! bounds of that array.
 //!
-//! A register may point into the same array as any value from which its contents are computed, on
-//! any path. If there are several such arrays, an access may lie anywhere from the first to the
-//! last. A value from memory or from another lane counts as a number, not as a pointer.
+//! A register may point into an array if, on some path, its contents are computed from a value that
+//! may point into that array. If a register may point into several arrays, an access may lie
+//! anywhere from the start of the first array to the end of the last. A value from memory or from
+//! another lane counts as a number, not as a pointer.
 
 use rustc_hash::FxHashMap;
 
@@ -16,7 +17,7 @@ use crate::kernel::{Kernel, SharedVar};
 type Arrays = u64;
 
 /// Sets the bounds of every access whose array is known. `mentions` lists the arrays that
-/// instructions name.
+/// instructions mention by name.
 pub(super) fn set_bounds(kernel: &mut Kernel, vars: &[SharedVar], mentions: &[(u32, u32)]) {
     if vars.is_empty() {
         return;

@@ -178,7 +178,7 @@ impl Decoder<'_, '_> {
     }
 
     pub(super) fn fence(&mut self, membar: bool, mods: &mut Mods<'_>) -> Decoded<Op> {
-        // Only the copy engine's proxy is modelled; the alias proxy needs no fence here.
+        // Only the copy engine's proxy is modelled, so a fence for the alias proxy has no effect.
         let proxy = |p: &str| p.starts_with("proxy::").then_some(());
         if mods.take("proxy") || mods.find(proxy).is_some() {
             let known = ["async", "async::generic", "async.global", "alias"];

@@ -1,4 +1,4 @@
-//! Loads and stores, and the reads and writes of bytes at checked addresses.
+//! Performs loads and stores, and reads and writes bytes at checked addresses.
 
 use std::sync::atomic::Ordering;
 
@@ -293,7 +293,7 @@ fn little(bytes: &[u8], n: usize) -> u64 {
     }
 }
 
-/// The effect of an access, with the lanes that write and the values that they write.
+/// The effect of an access: the lanes that write, and the values that they write.
 pub(super) struct Wrote<'a> {
     /// Mask of the lanes that write.
     pub(super) lanes: u32,

@@ -1,4 +1,4 @@
-//! Atomics, which read, modify and write memory in one operation.
+//! Performs atomics, which read, modify and write memory in one operation.
 
 use super::access::{NOTHING, Wrote, report};
 use super::env::Fault;

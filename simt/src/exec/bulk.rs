@@ -1,5 +1,5 @@
-//! Copies that the hardware performs asynchronously. Copies are checked and reported when they are
-//! issued; the module `pending` decides when their bytes move.
+//! Performs the copies that the hardware executes asynchronously. Copies are checked and reported
+//! when they are issued; the module `pending` decides when their bytes move.
 
 use super::copies::{Engine, From, Pending};
 use super::env::Fault;
@@ -131,7 +131,7 @@ impl Team<'_> {
                         format!("global address {source:#x} is not a multiple of {align}"),
                     ));
                 }
-                // If no bytes are read, the source may have any address.
+                // If a copy reads no bytes, its source may have any address.
                 if read > 0 && self.env.global.find(source, read.into()).is_none() {
                     return Err(self.no_such_global(source, lane, Want::raw(read)));
                 }

@@ -1,4 +1,4 @@
-//! Arithmetic that produces or consumes a carry.
+//! Evaluates arithmetic that produces or consumes a carry.
 
 use super::team::Team;
 use super::warp::each;

@@ -1,4 +1,4 @@
-//! Warp-wide operations under a member mask.
+//! Performs warp-wide operations under a member mask.
 
 use super::env::Fault;
 use super::team::Team;
@@ -8,8 +8,8 @@ use crate::alu::{compare, eval};
 use crate::inst::{Alu, AtomOp, Cmp, F, Op, Rounding, Shfl, Src, Sync, Ty};
 use crate::observer::{Arrive, At, Collective, Complete, Level, Observer, Parted};
 
-/// The value that a shuffle reads from a lane that does not take part. This value is unlikely to
-/// match the expected value of a test.
+/// The value that a shuffle returns if it reads from a lane that does not take part. A test is
+/// unlikely to expect this value.
 const UNDEFINED: u32 = 0xffff_dead;
 
 impl Team<'_> {
@@ -173,7 +173,8 @@ struct Given {
     a: [u64; 32],
     /// The lanes that take part.
     lanes: u32,
-    /// For a shuffle, each lane's distance or source lane, and the bounds of its segment.
+    /// For a shuffle: for each lane, the distance or the source lane, and the bounds of the
+    /// segment.
     reads: [(u64, u64); 32],
     unset: Unset,
 }
@@ -266,8 +267,8 @@ impl Team<'_> {
 }
 
 impl Team<'_> {
-    /// Reports a warp barrier whose members are not all at the same instruction, which PTX for
-    /// targets before sm_70 forbids.
+    /// Reports a warp barrier whose members are not all at the same instruction; PTX for targets
+    /// before sm_70 forbids such a barrier.
     fn in_convergence<O: Observer>(
         &self,
         w: usize,

@@ -12,7 +12,7 @@ pub(super) struct Pending {
 /// The source of a copy.
 #[derive(Debug, Clone)]
 pub(super) enum From {
-    /// This many bytes at an address of global memory, followed by zeros.
+    /// This many bytes at an address in global memory, followed by zeros.
     Global(u64, usize),
     /// Bytes at an index of shared memory.
     Shared(usize),
@@ -25,7 +25,7 @@ pub(super) enum From {
 pub(super) struct Own {
     pub(super) warp: usize,
     pub(super) lane: usize,
-    /// Number of the copy's group, which is the current group until it is committed.
+    /// Number of the copy's group; until the copy is committed, this is the current group.
     pub(super) group: u32,
     pub(super) copy: Pending,
 }
@@ -50,7 +50,8 @@ pub(super) struct Engine {
 pub(super) struct Copies {
     pub(super) own: Vec<Own>,
     pub(super) engine: Vec<Engine>,
-    /// The number of groups that each lane of each warp has committed; empty if none has.
+    /// The number of groups that each lane of each warp has committed; empty if no lane has
+    /// committed a group.
     pub(super) groups: Vec<[u32; 32]>,
 }
 

@@ -70,7 +70,7 @@ impl Fault {
 
 /// Tags of the windows in generic addresses.
 pub(super) mod tag {
-    /// Shared memory: the thread's own block, or the cluster's blocks by rank.
+    /// Shared memory, of the thread's own block or, by rank, of any block of the cluster.
     pub(crate) const SHARED: u64 = 1 << 56;
     /// A thread's local memory.
     pub(crate) const LOCAL: u64 = 2 << 56;

@@ -17,7 +17,7 @@ const CHUNK: u64 = 16;
 /// Number of chunks that run before their forks are merged. This number bounds the memory use, and
 /// the time until an error is reported.
 const WINDOW: u64 = 256;
-/// Number of instructions that a cluster runs before the next one runs.
+/// Number of instructions that a cluster runs before the next cluster runs.
 const QUANTUM: u64 = 1 << 20;
 
 /// Maximum number of instructions for which a team with late reductions is delayed.
@@ -119,8 +119,8 @@ fn chunk<O: Observer>(
     Ok(executed)
 }
 
-/// Runs clusters that may interact. They run on one thread, and several of them are resident at a
-/// time.
+/// Runs clusters that may interact. These clusters run on one thread, and several of them are
+/// resident at a time.
 fn in_turns<O: Observer>(
     env: &Env<'_>,
     config: &Config,

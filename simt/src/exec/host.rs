@@ -76,7 +76,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Returns one lane's value of an argument.
+    /// Returns the value of an argument for one lane.
     fn slot(&self, w: usize, lane: usize, slot: Slot) -> u64 {
         let start = lane * self.env.info.kernel.local as usize + slot.offset as usize;
         let bytes = &self.warps[w].local[start..start + slot.bytes.min(8) as usize];

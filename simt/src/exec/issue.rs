@@ -115,7 +115,7 @@ impl Team<'_> {
         Ok(Flow::Next)
     }
 
-    /// Executes an instruction that is rare in inner loops.
+    /// Executes an instruction that rarely occurs in inner loops.
     #[inline(never)]
     fn rare<O: Observer>(
         &mut self,
@@ -182,7 +182,8 @@ impl Team<'_> {
         Ok(Flow::Next)
     }
 
-    /// Converts addresses between blocks of a cluster, and between state spaces.
+    /// Converts addresses: from one block of a cluster to another, or from one state space to
+    /// another.
     fn address(&mut self, w: usize, active: u32, op: &Op) -> Result<(), Fault> {
         match op {
             Op::Mapa { dst, addr, offset, rank, generic } => {

@@ -41,7 +41,7 @@ impl Want {
     }
 }
 
-/// The location of a group's data.
+/// The location of the data that a group accesses.
 pub(super) enum Place<'g> {
     /// The data is in the allocation with this number.
     Slot(u32, &'g Slot),
@@ -77,8 +77,8 @@ impl<'e> Team<'e> {
         out
     }
 
-    /// Returns the group of the lowest lane in `mask`: the lanes whose addresses lie in the same
-    /// space as the address of that lane.
+    /// Returns a group: the lowest lane in `mask`, and all other lanes in `mask` whose addresses
+    /// lie in the same space.
     pub(super) fn group(&self, w: usize, window: Window, addrs: &Doubles, mask: u32) -> Group {
         let space = match window {
             Window::Global => Space::Global,

@@ -329,7 +329,8 @@ impl Team<'_> {
         result?;
         match waits {
             None => Ok(Flow::Next),
-            // Lanes that wait at another object get `false`, and poll again in their loop.
+            // Lanes that wait at another object get `false`, and poll again because they are in a
+            // loop.
             Some((addr, phase)) => {
                 let mut same = 0u32;
                 each(later, |lane| {

@@ -27,7 +27,8 @@ impl Team<'_> {
     pub(super) fn arrive(&mut self, copy: &Pending) {
         let to = copy.to..copy.to + copy.bytes;
         match &copy.from {
-            // The addresses were checked at issue, and no memory is freed while a kernel runs.
+            // The addresses were checked when the copy was issued, and no memory is freed while a
+            // kernel runs.
             From::Global(address, read) => {
                 let (data, zeros) = self.shared[to].split_at_mut(*read);
                 let _ = self.env.global.read(*address, data);
@@ -83,8 +84,9 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Makes an `mbarrier` count the copies of these lanes and, if `counts` is true, one arrival of
-    /// each lane. The phase expects the bytes of the copies, so it ends after they have arrived.
+    /// Makes an `mbarrier` count the copies of these lanes and, if `counts` is true, also one
+    /// arrival for each lane. The phase expects the bytes of the copies, so it ends after they have
+    /// arrived.
     pub(super) fn copy_arrive<O: Observer>(
         &mut self,
         w: usize,

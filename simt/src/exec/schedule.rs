@@ -11,7 +11,7 @@ use crate::{Schedule, Trap};
 /// block the lanes that they wait for.
 const TURN: u32 = 1 << 14;
 
-/// Number of instructions after which a time slice may end early; divides [`TURN`].
+/// Number of instructions after which a time slice may end early; it divides [`TURN`].
 const LOOK: u32 = 1 << 10;
 
 /// Number of time slices for which a warp may spin before its lanes no longer wait for each other
@@ -113,7 +113,7 @@ impl Team<'_> {
         let warp = &mut self.warps[w];
         warp.spun = warp.spun.saturating_add(spun);
         let long = spins && warp.spun >= SPINS * TURN;
-        // Releasing lanes whose next step is a block barrier does not help.
+        // Releasing lanes does not help if the next step of these lanes is a block barrier.
         let helps = |pc: u32| {
             let plain = |inst: &&Inst| matches!(inst.op, Op::Alu { .. } | Op::Setp { .. });
             let next = insts[pc as usize..].iter().find(|inst| !plain(inst));
@@ -179,7 +179,7 @@ impl Team<'_> {
                         return Ok(0);
                     }
                     // The barrier can complete without these lanes only if none of them still waits
-                    // at it.
+                    // at the barrier.
                     pc += 1;
                 }
                 Flow::Wait(waits, state) => {
@@ -333,7 +333,7 @@ impl Team<'_> {
         Ok(true)
     }
 
-    /// Returns whether the team must first give other blocks a chance to run, because the
+    /// Returns whether other blocks must first have a chance to run, because the team's next
     /// instruction writes memory that they may access.
     fn is_stalled(&mut self, pc: u32) -> bool {
         let op = &self.env.info.kernel.insts[pc as usize].op;

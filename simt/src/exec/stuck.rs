@@ -130,7 +130,7 @@ impl Team<'_> {
                 let together = same.fold(0, |all, s| all | s.mask);
                 let divergent = together != warp.live
                     && matches!(&insts[split.pc as usize].op, Op::Bar(bar) if bar.aligned);
-                // A lane that the mask names but that does not arrive is the more direct cause.
+                // A lane that does not arrive although the mask names it is the more direct cause.
                 let nearer = |old: &Split| {
                     matches!((split.state, old.state), (State::Sync { .. }, State::Bar { .. }))
                 };
@@ -177,8 +177,8 @@ impl Team<'_> {
         Fault::new(TrapKind::DivergentBarrier, split.mask.trailing_zeros() as usize, detail)
     }
 
-    /// Describes the threads that do not reach an instruction: the threads that returned, and the
-    /// threads that wait at a later point.
+    /// Describes the threads that do not reach an instruction: those that have returned, and those
+    /// that wait at a later instruction.
     fn absent(&self, pc: u32) -> Vec<String> {
         let info = &self.env.info;
         let insts = &info.kernel.insts;
@@ -254,7 +254,7 @@ fn list(parts: &[String]) -> String {
 /// Checks the time budget, which requires that a block has finished recently.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// The state at the last check that found more finished blocks than before.
+    /// The state at the last check that found that more blocks had finished.
     since: Option<Since>,
 }
 
@@ -288,9 +288,9 @@ impl Watch {
     }
 }
 
-/// Returns whether a launch has used up its time. The time must have passed, and the launch must
-/// have executed as many warp instructions as usually run in that time with all checks on. If it
-/// has executed fewer, a check or the machine is slow.
+/// Returns whether a launch has used up its time. This is the case if the time has passed and the
+/// launch has executed at least as many warp instructions as usually run in that time with all
+/// checks on. If the launch has executed fewer instructions, a check or the machine is slow.
 fn spent(patience: Duration, passed: Duration, executed: u64) -> bool {
     const A_SECOND: f64 = 1e6;
     passed > patience && executed as f64 >= patience.as_secs_f64() * A_SECOND

@@ -1,4 +1,4 @@
-//! A team, which consists of the blocks of one cluster; usually, that is one block.
+//! A team consists of the blocks of one cluster, which is usually a single block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,8 +48,8 @@ pub(super) struct BlockState {
     pub(super) ended: bool,
 }
 
-/// The number of instructions that each warp of each block executed while it was sampled, and the
-/// set of these instructions.
+/// For each warp of each block: the number of instructions that it executed while it was sampled,
+/// and the set of these instructions.
 #[derive(Clone, Default)]
 pub(super) struct Sample {
     pub(super) warps: BTreeMap<(u64, u32), (u64, BTreeSet<u32>)>,
@@ -78,8 +78,8 @@ pub(super) struct Team<'e> {
     pub(super) copies: Copies,
     /// Reductions that have not happened yet.
     pub(super) late: Vec<Late>,
-    /// The instruction counts at which the team last made progress, and at which it last polled.
-    /// Rereading a polled address does not count as progress.
+    /// The number of instructions that had run when the team last made progress, and the number
+    /// when it last polled. Rereading a polled address does not count as progress.
     pub(super) moved: u64,
     pub(super) looked: u64,
     /// The last addresses that the team polled.
@@ -98,9 +98,9 @@ pub(super) struct Stall {
     /// Whether this write is a fence that performs late reductions. The team is then delayed until
     /// the other blocks have ended or are waiting, if possible.
     pub(super) long: bool,
-    /// Whether the team may execute its next such write.
+    /// Whether the team may execute its next write that other blocks may observe.
     pub(super) released: bool,
-    /// The number of instructions of the launch after which the team runs again.
+    /// The team runs again when the launch has executed this number of instructions.
     pub(super) until: u64,
 }
 

@@ -20,7 +20,8 @@ fn whole(dst: Dst) -> u8 {
 }
 
 impl Team<'_> {
-    /// Marks as uninitialized, in all warps, the registers that some path leaves unset.
+    /// Marks as uninitialized, in all warps, the registers that some path reads before writing
+    /// them.
     pub(super) fn begin_unset(&mut self, flow: &Flow) {
         for warp in &mut self.warps {
             for reg in &flow.unset {
@@ -78,7 +79,8 @@ impl Team<'_> {
             return;
         }
         if matches!(&inst.op, Op::Sync { op, .. } if matches!(**op, Sync::Shuffle { .. })) {
-            // The result of a shuffle is known only when all lanes have arrived.
+            // The uninitialized bytes of a shuffle's result are known only when all lanes have
+            // arrived.
             return;
         }
         for (i, dst) in dsts.into_iter().enumerate() {
@@ -274,7 +276,8 @@ impl Team<'_> {
     }
 }
 
-/// Returns the lanes in which a predicate is uninitialized, because neither operand determines it.
+/// Returns the lanes in which the resulting predicate is uninitialized, because neither operand
+/// determines it.
 fn decided(op: Bool, (ua, a): (u32, u32), (ub, b): (u32, u32)) -> u32 {
     let open = |value: u32| match op {
         Bool::And => value,

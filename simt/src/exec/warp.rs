@@ -5,7 +5,7 @@ use crate::flow::{Reg, read};
 use crate::inst::{Dst, NOWHERE, Src};
 use rustc_hash::FxHashMap;
 
-/// The index value that means that there is no convergence barrier.
+/// The index that stands for no convergence barrier.
 pub(super) const NONE: u32 = u32::MAX;
 /// The mask of all lanes.
 pub(super) const FULL: u32 = u32::MAX;
@@ -102,7 +102,7 @@ impl Regs {
         }
     }
 
-    /// Writes one lane of a register.
+    /// Writes the value of a register in one lane.
     #[inline]
     pub(super) fn put(&mut self, dst: Dst, lane: usize, value: u64) {
         match dst {

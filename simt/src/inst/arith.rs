@@ -154,7 +154,7 @@ pub(crate) enum F {
     /// `set` compares values of this type; the result is all ones or 1.0 if the comparison holds,
     /// and 0 otherwise.
     Set(Cmp, Ty),
-    /// `set` with a comparison that is combined with the third operand, a predicate.
+    /// `set` that combines the comparison with the third operand, which is a predicate.
     SetWith(Cmp, Ty, Bool),
     Testp(u8),
 }
@@ -207,7 +207,7 @@ pub(crate) struct Alu {
     pub(crate) sat: bool,
 }
 
-/// The fast loop of an operation over full planes.
+/// The fast loop that computes an operation for full planes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fast {
     No,

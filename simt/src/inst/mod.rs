@@ -24,7 +24,7 @@ pub(crate) enum Window {
     Param,
 }
 
-/// An address, as a base and an offset in bytes.
+/// An address, which is the sum of a base and an offset in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) base: Src,
@@ -41,7 +41,7 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// The value of `to` for an array whose size the launch sets. Such an array ends where the
-    /// block's own memory ends; the system's reserved memory may follow.
+    /// block's own shared memory ends; the system's reserved memory may follow.
     pub(crate) const DYNAMIC: u32 = u32::MAX - 1;
 }
 
@@ -204,7 +204,7 @@ pub(crate) enum Host {
     Assert,
 }
 
-/// The range of a thread's local memory that holds an argument or result of a call.
+/// The range of a thread's local memory that holds an argument or a result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) offset: u32,
@@ -292,7 +292,8 @@ pub(crate) enum Op {
     Async(Box<Async>),
     CopyGroup(CopyGroup),
     /// `cp.async.mbarrier.arrive`: an arrival once the thread's copies have completed. If `counts`
-    /// is false, the expected count rises by one too, so the arrival only delays the phase.
+    /// is false, the expected count increases by one too, so the only effect of the arrival is to
+    /// delay the phase.
     CopyArrive {
         mbar: Box<Mbar>,
         counts: bool,

@@ -2,7 +2,7 @@
 
 use super::{Dst, MbarOp, Op, Src, Sync};
 
-/// The use of a value by an instruction.
+/// The way in which an instruction uses a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The result is computed from the value.

@@ -47,8 +47,8 @@ pub enum Fault {
     StaleRead,
     /// An access by the copy engine to memory that threads wrote, without a proxy fence in between.
     ProxyFence,
-    /// A return of threads before a barrier that other threads of their warp reach. This fault is
-    /// only a note, because GPUs from sm_70 on allow such a return.
+    /// Some threads of a warp return before a barrier that other threads of the warp reach. This
+    /// fault is only a note, because GPUs from sm_70 on allow such returns.
     EarlyReturn,
     /// State that the previous launch changed and did not reset.
     LeftBehind,
@@ -141,8 +141,8 @@ pub struct Finding {
     pub place: String,
     /// The accesses; for a race, the earlier access and then the later one.
     pub sites: Vec<Site>,
-    /// Source lines of all pairs of instructions (or single instructions) that showed the fault,
-    /// those of the example first. A line is 0 if the PTX has none.
+    /// For each pair of instructions (or single instruction) that showed the fault, the source
+    /// lines; the lines of the example come first. A line is 0 if the PTX has none.
     pub lines: Vec<Vec<u32>>,
     /// Details; for a trap, its whole message.
     pub detail: String,

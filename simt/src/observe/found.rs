@@ -14,8 +14,8 @@ pub(super) struct Key {
     pub(super) fault: Fault,
     pub(super) space: Option<Space>,
     pub(super) pcs: (u32, u32),
-    /// The strength of the required fix. Of several examples, the one that requires the strongest
-    /// fix is reported.
+    /// The rank of the required fix. Of several examples, the report contains the one that requires
+    /// the fix with the highest rank.
     pub(super) rank: u8,
 }
 
@@ -25,8 +25,8 @@ impl Key {
     }
 }
 
-/// The ranks of fixes, from the weakest to the strongest: a warp barrier, a block barrier, one warp
-/// instead of several, and any other change.
+/// The ranks of fixes, in increasing order: a warp barrier, a block barrier, one warp instead of
+/// several, and any other change.
 pub(super) const WARP: u8 = 1;
 pub(super) const BLOCK: u8 = 2;
 pub(super) const ONE_WARP: u8 = 3;
@@ -42,13 +42,13 @@ pub(super) struct Found {
     findings: Vec<Finding>,
     /// For each finding: the last launch that showed it, and the rank of its example.
     last: Vec<(u64, u8)>,
-    /// The index of the finding for each entry (by its index) and key.
+    /// The index of the finding, by the index of the entry and the key.
     seen: FxHashMap<(usize, Key), usize>,
     /// The same keys in the order of detection, for merging forks.
     keys: Vec<(Key, usize)>,
     same: FxHashMap<Same, usize>,
-    /// The names of the entries so far, the index of the current entry, and the number of its
-    /// launch.
+    /// The names of all entries so far, the index of the current entry, and the number of the
+    /// current launch.
     entries: Vec<String>,
     entry: usize,
     launch: u64,
@@ -69,7 +69,7 @@ impl Found {
         });
     }
 
-    /// Creates a fork without findings for the same launch.
+    /// Creates a fork that belongs to the same launch and has no findings.
     pub(super) fn fork(&self) -> Found {
         Found { entry: self.entry, launch: self.launch, ..Found::default() }
     }

@@ -1,5 +1,4 @@
-//! The memory check, which finds reads of bytes that were never written, and traps at invalid
-//! addresses.
+//! The memory check, which finds invalid addresses and reads of bytes that were never written.
 //!
 //! An access that is out of bounds, misaligned or in freed memory already stops the kernel. This
 //! observer turns the trap into a finding. The check also finds reads of bytes that were never
@@ -299,7 +298,7 @@ impl Observer for Memory {
             }
             HostEvent::Forget { base, bytes, of } => {
                 let at = known.partition_point(|w| w.base < of.base);
-                // Before this event, an unreported allocation counted as written.
+                // An allocation that was not reported counted as written until this event.
                 if known.get(at).is_none_or(|w| w.base != of.base) {
                     known.insert(at, Written { base: of.base, bytes: of.bytes, bits: None });
                 }

@@ -18,7 +18,7 @@ use crate::kernel::Kernel;
 pub use crate::model::{AccessKind, Buffer, CopyGroup, Order, Scope, Space};
 pub use stored::{Same, Stored};
 
-/// A launch, as observers receive it.
+/// The properties of a launch that observers receive.
 #[derive(Debug, Clone, Copy)]
 pub struct LaunchInfo<'a> {
     /// The kernel that runs.
@@ -155,7 +155,7 @@ pub struct Access<'a> {
     pub scope: Scope,
     /// The mask of the lanes that take part, which is never 0.
     pub mask: u32,
-    /// Lanes of `mask` that write. A load writes in no lane, and a compare-and-swap writes only in
+    /// Lanes of `mask` that write. No lane of a load writes, and a compare-and-swap writes only in
     /// lanes in which it succeeds.
     pub wrote: u32,
     /// The stored values, if each lane stores one element.
@@ -177,7 +177,8 @@ impl Access<'_> {
     }
 
     /// Splits a shared address into the rank of the block that owns it, within the cluster, and the
-    /// offset in that block's shared memory. The rank is `None` for the thread's own block.
+    /// offset in that block's shared memory. The rank is `None` if the address is in the thread's
+    /// own block.
     pub fn peer(addr: u64) -> (Option<u32>, u32) {
         let rank = (addr >> 24) as u32;
         (rank.checked_sub(1), addr as u32 & 0x00ff_ffff)
@@ -203,7 +204,7 @@ pub struct Copy {
     pub read: u32,
     /// Shared address of the `mbarrier` that counts the bytes.
     pub mbarrier: Option<u64>,
-    /// Whether the copy is a `cp.async.bulk`.
+    /// Whether the instruction is `cp.async.bulk`.
     pub bulk: bool,
 }
 
@@ -415,8 +416,8 @@ pub trait Observer: Send + Sized {
     }
 
     /// Returns the uninitialized bytes of the last load that are only copied, as a mask for each
-    /// lane with one bit per byte, starting at the lane's address. Called once per load, if the
-    /// observer [tracks](Observer::tracks).
+    /// lane; each mask has one bit per byte, starting at the lane's address. Called once per load,
+    /// if the observer [tracks](Observer::tracks).
     #[inline]
     fn missing(&mut self) -> Option<Box<[u64; 32]>> {
         None
@@ -462,7 +463,7 @@ pub trait Observer: Send + Sized {
     /// instruction, which PTX for this target forbids.
     fn parted(&mut self, at: &At<'_>, parted: &Parted) {}
 
-    /// Called when lanes reach the wait of a cluster barrier, at which they arrived earlier.
+    /// Called when lanes begin to wait at a cluster barrier, at which they arrived earlier.
     fn cluster_wait(&mut self, at: &At<'_>) {}
 
     /// Called when a block barrier completes after the lanes in `exited` have returned. This

@@ -27,8 +27,8 @@ impl Stored<'_> {
     }
 }
 
-/// Compares the bytes that a lane stores with the bytes that another lane of the warp stores in the
-/// same instruction, or with the contents of memory before the instruction.
+/// Compares the bytes that a lane stores with the bytes that another lane of the warp stores with
+/// the same instruction, or with the contents of memory before the instruction.
 #[derive(Clone, Copy, Default)]
 pub struct Same<'a>(pub(crate) Option<Compare<'a>>);
 

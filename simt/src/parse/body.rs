@@ -261,8 +261,8 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// Returns a position as a map key of the same type as another map's key, so that only one copy of
-/// the map's code is compiled.
+/// Converts a position to a map key whose type another map also uses, so that the map's code is
+/// compiled only once.
 fn key((file, line, column): (i64, u32, i64)) -> (u64, u64) {
     ((file as u64) << 32 | u64::from(line), column as u64)
 }

@@ -79,8 +79,8 @@ pub(crate) fn lex<'a>(text: &'a str, lines: &Lines) -> Result<Vec<Token<'a>>, Pa
     }
 }
 
-/// Adds the directives of a word one by one, because white space between directives is optional, as
-/// in `.param.u64`.
+/// Splits a word into directives, because white space between directives is optional, as in
+/// `.param.u64`.
 fn directive<'a>(text: &'a str, mut offset: usize, tokens: &mut Vec<Token<'a>>) {
     let mut rest = text;
     while let Some(end) = rest[1..].find('.') {

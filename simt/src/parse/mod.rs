@@ -59,7 +59,8 @@ struct Parser<'a, 'l> {
     inner: Vec<Var<'a>>,
     /// The number of the kernel's own file.
     file: i64,
-    /// For each position in another file, the line of its caller in that file.
+    /// For each position in another file, the line in the kernel's own file from which that code is
+    /// called.
     callers: FxHashMap<(u64, u64), u32>,
 }
 

@@ -27,7 +27,7 @@ __device__ void increase(unsigned int place, double x)
     low[High] = __double2hiint(sum);
 }
 
-// Bin b adds exponents 16b to 16b + 15, which need 24 + 15 of a double's 53 bits: 2^14 additions fit.
+// Bin b adds floats with exponents 16b to 16b + 15 in 24 + 15 of 53 bits, so 2^14 additions fit.
 __device__ void bin(float x) { increase((__float_as_uint(x) >> 27 & 15) * 512 + threadIdx.x, x); }
 
 // An element has 32 bits and a double has 53, so a bin can add 2^21 elements.

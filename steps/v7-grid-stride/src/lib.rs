@@ -29,8 +29,8 @@ fn plan(problem: &Problem) -> Plan {
             tile: 2 * threads,
             width: 1,
             shared: threads / 32 * problem.element.size(),
-            // Each iteration adds once to the thread's sum. `tree` counts the addition of the two
-            // loaded elements, which precedes it.
+            // Each iteration adds once to the thread's sum. Before that, it adds the two loaded
+            // elements; `tree` counts this addition.
             turn: 1,
             tree: 1 + 5 + 5,
         },

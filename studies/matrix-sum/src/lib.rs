@@ -64,7 +64,7 @@ const NAIVE: Way = Way {
 
 const COMPRESSED: Way = Way {
     cures: "divergence: the first threads now add, and whole warps become idle",
-    costs: "bank conflicts: active lanes access matrices 2, 4, 8, … apart",
+    costs: "bank conflicts: active lanes access matrices that are 2, 4, 8, … apart",
     kernel: kernel!("compressed", "matrix.cuh"),
     ..NAIVE
 };

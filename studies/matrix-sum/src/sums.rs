@@ -45,8 +45,8 @@ pub struct Sums {
     pub left: u64,
 }
 
-/// Adds matrices with a version; `way` is its name without the order, such as `one-pass`. The CPU
-/// takes over once at most `most_left` matrices are left.
+/// Adds matrices with one version; `name` is that version's name without the order, such as
+/// `one-pass`. The CPU takes over once at most `most_left` matrices are left.
 pub fn sums(
     device: &Device,
     name: &str,

@@ -1,5 +1,5 @@
 //! Adds the matrices in a file that is larger than the GPU memory that the program may use. The
-//! matrices are copied in pieces, each of them while the previous piece is added.
+//! matrices are copied in pieces, and each piece is copied while the previous one is added.
 
 use std::{ops::Range, path::Path, time::Instant};
 

@@ -1,5 +1,5 @@
 // A group of up to 32 lanes, one per vector, adds a row, without barriers and shared memory.
-// Remaining cost: parallelism, because a long row gets at most one warp.
+// Remaining cost: too little parallelism, because a long row gets at most one warp.
 #include "vector.cuh"
 #include "total.cuh"
 

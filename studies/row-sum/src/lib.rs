@@ -92,7 +92,7 @@ macro_rules! way {
 /// The notebook's kernel, unchanged.
 pub static ONE: Step = way!(
     "one-accumulator",
-    "one core for each row: a whole block now adds it",
+    "one core for each row: now a whole block adds a row",
     "each addition waits for the previous one",
     ACCUMULATORS,
     1,
@@ -197,7 +197,7 @@ pub static WIDE: Step = way!(
     16,
     Wide
 );
-/// A warp for each row, or a few lanes of a warp.
+/// One warp for each row, or, for short rows, a few lanes of a warp.
 pub static LANES: Step = way!(
     "lanes-a-row",
     "barriers, and threads without an element: several rows now share a warp",

@@ -15,7 +15,7 @@ extern "C" __global__ void rows(
     // Load: read vectors of 16 bytes from a chunk.
     Element sum = thread_sum(in + first, left, tid, Block);
 
-    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Reduce: each warp combines its values; then the first warp combines the warps' sums.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) warps[tid / 32] = sum;
     __syncthreads();

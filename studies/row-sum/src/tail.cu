@@ -16,7 +16,7 @@ extern "C" __global__ void rows(
     Element sum = 0;
     for (unsigned long long i = tid; i < left; i += Block) sum += row[i];
 
-    // Reduce: halve the block down to a warp, then reduce the warp by shuffles.
+    // Reduce: halve the number of threads that add until one warp is left, then use shuffles.
     shared[tid] = sum;
     __syncthreads();
     for (unsigned int s = Block / 2; s >= 32; s /= 2) {

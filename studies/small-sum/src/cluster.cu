@@ -37,7 +37,7 @@ __device__ void cluster(const Element* in, Element* out, unsigned long long n)
     if (index > 0 || tid >= 32) return;
     unsigned int complete;
     do {
-        // `acquire.cluster`: by default, a wait acquires only its own block's writes.
+        // `acquire.cluster`: by default, a wait acquires only the writes of its own block.
         asm volatile("{ .reg .pred p;"
                      " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;"
                      " selp.u32 %0, 1, 0, p; }" : "=r"(complete) : "r"(barrier) : "memory");

@@ -56,8 +56,8 @@ pub static CLUSTER: Step = Step {
 /// Any number of blocks; the block that takes the last ticket adds the partial sums.
 pub static COUNTER: Step = Step {
     name: "counter",
-    cures: "the limit of a cluster: the last block to finish now adds all partial sums",
-    costs: "three trips to L2, one after another: partial sum, ticket, all partial sums",
+    cures: "the limit of a cluster: with more blocks, the last block to finish adds all partial sums",
+    costs: "three trips to L2 in sequence, for the partial sum, the ticket and all partial sums",
     kernel: common::kernel!("counter", "tile.cuh"),
     blocks: &[64, 128, 256, 512, 1024],
     aligned: 1,

@@ -152,8 +152,8 @@ impl Wanted {
 
     /// Collects the commands in a console that run on any machine, each with the lines below it.
     ///
-    /// A shell block has no prompts and no outputs, and commands for a GPU in it are tried in the
-    /// interpreter.
+    /// A shell block has no prompts and no outputs; commands for a GPU in such a block are tried in
+    /// the interpreter.
     fn typed(&mut self, place: &str, body: &str) {
         for line in body.lines().filter(|line| line.starts_with("cargo ")) {
             match on_the_interpreter(line) {
@@ -186,7 +186,7 @@ fn chapters(src: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Adapts a command for a GPU to a machine without one: the program is not optimized, and adds at
+/// Adapts a command for a GPU to a machine without a GPU: the program is not optimized, and adds at
 /// most the number of elements that the interpreter adds in a second.
 fn on_the_interpreter(command: &str) -> Option<String> {
     const MOST: u64 = 1 << 20;

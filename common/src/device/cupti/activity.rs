@@ -68,8 +68,8 @@ pub struct Recording {
 /// recording has ended.
 static STORE: Mutex<Store> = Mutex::new(Store { events: Vec::new(), names: BTreeMap::new() });
 
-/// CUPTI's function that iterates over the records in a buffer; set before the first buffer is
-/// requested.
+/// CUPTI's function that iterates over the records in a buffer. It is set before the first buffer
+/// is requested.
 static NEXT: OnceLock<Next> = OnceLock::new();
 
 type Next = unsafe extern "C" fn(*mut u8, usize, *mut *const u32) -> u32;
@@ -215,8 +215,8 @@ extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) 
     }
 }
 
-/// Reads the records in a buffer that CUPTI returns through this callback, possibly on a thread of
-/// CUPTI's own. The callback must not unwind.
+/// Reads the records in a buffer that CUPTI returns through this callback, possibly on a thread
+/// that CUPTI created. The callback must not unwind.
 extern "C" fn complete(_: *mut c_void, _: u32, buffer: *mut u8, _: usize, valid: usize) {
     if buffer.is_null() {
         return;

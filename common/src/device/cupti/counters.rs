@@ -222,7 +222,8 @@ impl<'l> Ranges<'l> {
         let names = Names::new();
         let mut enable = Enable { context: target.context, ..Default::default() };
         // SAFETY: the context is live. CUPTI writes to the image until the ranges are disabled,
-        // which happens before the image is freed, and reads the configuration during this call.
+        // which happens before the image is freed. CUPTI reads the configuration only during this
+        // call.
         unsafe {
             library.ask(&mut enable)?;
             let mut ranges = Ranges { library, ranges: enable.ranges, data: Vec::new() };

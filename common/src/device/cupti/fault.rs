@@ -1,4 +1,4 @@
-//! CUPTI's errors. Each fault is a sentence that includes the remedy.
+//! CUPTI's errors. The message for each fault is a sentence that includes the remedy.
 
 /// The reason why counts or a profile are not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

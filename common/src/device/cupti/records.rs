@@ -1,5 +1,5 @@
-//! The first fields of four of CUPTI's records. These fields are the same in all versions from 12.6
-//! to 13.5; later fields are not read.
+//! The first fields of four types of records that CUPTI returns. These fields are the same in all
+//! versions from 12.6 to 13.5; later fields are not read.
 
 use std::ffi::c_char;
 

@@ -218,7 +218,7 @@ fn missing_companions_are_reported_before_any_call() {
 
 #[test]
 fn a_library_from_before_12_6_is_too_old() {
-    // This library exists on every such system, but is not CUPTI.
+    // This library exists on every machine with this operating system, but is not CUPTI.
     let name = match () {
         () if cfg!(windows) => "kernel32.dll",
         () if cfg!(target_os = "macos") => "libSystem.B.dylib",

@@ -71,7 +71,8 @@ fn more_than_the_host_has_is_refused_with_both_sizes() {
     assert!(matches!(error, Error::Memory { place: "host", needed, .. } if needed == u64::MAX - 1));
 }
 
-/// Most of the memory can be allocated repeatedly, but not twice at the same time.
+/// A block of more than half the memory can be allocated again after it is freed, but not twice at
+/// the same time.
 #[test]
 fn dropped_memory_is_free_again() {
     let mut config = simt::Config::default();

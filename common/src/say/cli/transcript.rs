@@ -145,7 +145,7 @@ fn clustered() -> &'static Step {
     Box::leak(Box::new(Step { plan, variants: &[], kernel: Kernel { ..tree.kernel }, ..*tree }))
 }
 
-/// Returns the command line, the output of a program with these steps, and its error.
+/// Returns the command line, and the output and the error messages of a program with these steps.
 fn printed(steps: &[&'static Step], show: Show, args: &str) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
     let words: Vec<&str> = args.split_whitespace().collect();

@@ -117,7 +117,7 @@ fn its_input_overwritten() {
     rejected(
         1,
         &source,
-        &["n = 2 f32 in 1 block of 256 threads: the kernel changed its input, first `in[0]`"],
+        &["n = 2 f32 in 1 block of 256 threads: the kernel changed its input, first at `in[0]`"],
     );
 }
 

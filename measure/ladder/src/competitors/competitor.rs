@@ -14,7 +14,7 @@ use measured::Variant;
 use super::{blas, cub, limits, reduce};
 
 /// The bound on consecutive additions in a peer's sum. For 2^30 elements, CUB makes about 840
-/// consecutive additions; the other peers do not document their number.
+/// consecutive additions; the other peers do not document how many they make.
 const PEERS_DEPTH: u32 = 4096;
 
 /// A competitor: anything that can be timed.

@@ -1,4 +1,5 @@
-//! The data on which exact sums are timed: benign, wide, and as slow as the kernels allow.
+//! The data on which exact sums are timed: benign, wide, and chosen to make the kernels as slow as
+//! possible.
 
 use clap::ValueEnum;
 use half::{bf16, f16};
@@ -76,7 +77,7 @@ summed! {
 /// The number of `f64` elements that a block loads in each iteration of its loop.
 const ITERATION: usize = 512;
 
-/// The number of consecutive elements that contain both an element and its negative.
+/// The number of consecutive elements among which both an element and its negative occur.
 const NEARBY: usize = 256;
 
 /// The exponents of `Spread` and `Cancelling`.

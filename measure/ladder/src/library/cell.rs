@@ -202,7 +202,7 @@ fn callers<'r, T: Drawn>(ours: &'r Ours<'_, T>, cubs: &'r Cubs<'_>) -> Vec<Way<'
 }
 
 /// Measures wall times. The copies of the input are not rotated, because most programs have just
-/// computed the elements.
+/// computed the elements that they reduce.
 fn waited(
     cuda: &Cuda,
     ways: &[Way<'_>],

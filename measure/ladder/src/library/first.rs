@@ -22,7 +22,7 @@ use crate::{competitors::Borrowed, rig::Rig, stop::file};
 /// The number of processes for each type and operation.
 const PROCESSES: u32 = 5;
 
-/// The number of elements in the slice, which is large enough to use the kernels for large sums.
+/// The number of elements in the slice, which is so large that the kernels for large sums are used.
 const N: u64 = 1 << 20;
 
 /// Measures the times to first result, prints a table, and writes `first.csv`.

@@ -107,8 +107,8 @@ fn micros(value: f64) -> String {
     format!("{value:.2} µs")
 }
 
-/// The goals for the ratio of two neighbouring steps, and, in microseconds, for times up to
-/// [`SMALL`].
+/// The goals for the ratio of two neighbouring steps and, in microseconds, for the times at sizes
+/// up to [`SMALL`].
 const RATIO: f64 = 0.1;
 const MICROS: f64 = 0.7;
 
@@ -296,7 +296,7 @@ pub(super) fn page(
     text
 }
 
-/// The sizes of the table of edits.
+/// The sizes in the table of edits.
 const EDITED: [u64; 2] = [1 << 20, 1 << 28];
 
 /// Returns the table of the edits in these sets, which shows how much longer each edit takes than

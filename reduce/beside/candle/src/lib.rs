@@ -68,7 +68,7 @@ impl CustomOp1 for Sum {
             CpuStorage::I64(x) => CpuStorage::I64(sums(x, rows, begin)?),
             CpuStorage::F16(x) => CpuStorage::F32(sums(x, rows, begin)?),
             CpuStorage::BF16(x) => CpuStorage::F32(sums(x, rows, begin)?),
-            _ => candle_core::bail!("samebits does not sum this type: convert the tensor first"),
+            _ => candle_core::bail!("samebits does not sum this type: call to_dtype(F32) first"),
         };
         Ok((sums, shape))
     }
@@ -104,7 +104,7 @@ impl CustomOp1 for Sum {
             CudaStorageSlice::I64(x) => sums(x, storage, rows, begin)?,
             CudaStorageSlice::F16(x) => sums(x, storage, rows, begin)?,
             CudaStorageSlice::BF16(x) => sums(x, storage, rows, begin)?,
-            _ => candle_core::bail!("samebits does not sum this type: convert the tensor first"),
+            _ => candle_core::bail!("samebits does not sum this type: call to_dtype(F32) first"),
         };
         Ok((sums, shape))
     }

@@ -1,5 +1,5 @@
 //! Compares candle's sums (of all elements at once, and row by row) with those of samebits. Prints
-//! the time and the bits of each call as CSV.
+//! the time of each call and the bits of its result as CSV.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ const WAYS: [(&str, Way); 3] = [
 
 const CALLS: u32 = 100;
 
-/// Returns the sum without an adapter, as in the crate's README.
+/// Computes the sum without an adapter, as the crate's README does.
 fn sum(x: &Tensor) -> Result<f32> {
     let (storage, layout) = x.storage_and_layout();
     let Storage::Cuda(storage) = &*storage else { candle_core::bail!("the tensor is not on a GPU") };
@@ -42,7 +42,8 @@ fn main() -> Result<()> {
                 way(&x)?.to_scalar::<f32>()?;
             }
         }
-        // Each function is called once in each round; every other round runs in reverse order.
+        // Each function is called once in each round; every other round calls the functions in
+        // reverse order.
         for call in 0..if power > 28 { CALLS / 5 } else { CALLS } {
             let mut ways = WAYS;
             if call % 2 == 1 {

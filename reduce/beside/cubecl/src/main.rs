@@ -1,8 +1,8 @@
-//! Times the sums of cubek-reduce, for several numbers of cubes, and those of samebits. Prints the
-//! bits and the time of each call as CSV.
+//! Times sums computed by cubek-reduce, with several numbers of cubes, and by samebits. Prints the
+//! time of each call and the bits of its result as CSV.
 //!
 //! The elements are on the device, and a call is timed until the sum is on the host. Each function
-//! is called once in each round; every other round runs in reverse order.
+//! is called once in each round; every other round calls the functions in reverse order.
 
 use std::time::Instant;
 
@@ -15,8 +15,8 @@ use cubecl::{
 use cubek_reduce::shared_sum;
 use samebits::{Reducer, host};
 
-/// The numbers of cubes: 1, the largest number that burn's tuner tries, and one and four cubes for
-/// each multiprocessor of an H200.
+/// The numbers of cubes that are timed: 1, the largest number that burn's tuner tries, and one and
+/// four cubes for each multiprocessor of an H200.
 const CUBES: [u32; 4] = [1, 64, 132, 528];
 const POWERS: [u32; 6] = [10, 14, 18, 22, 26, 28];
 const ROUNDS: usize = 100;

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let values: Vec<f32> = (0..1 << 20).map(|i| (i % 7) as f32 * 0.1).collect();
     let buffer = DeviceBuffer::from_host(&stream, &values)?;
     let (device, expected) = (sum(&stream, &buffer)?, host::sum(&values));
-    println!("the sum of a DeviceBuffer is {device}, and on the host it is {expected}");
+    println!("the sum of a DeviceBuffer is {device} on the device and {expected} on the host");
     samebits::close();
     if device.to_bits() == expected.to_bits() { Ok(()) } else { Err("the bits differ".into()) }
 }

@@ -15,7 +15,7 @@ pub(super) struct Accessor<'a> {
     pub(super) rank: usize,
     pub(super) warp: u32,
     pub(super) reports: &'a mut Reports,
-    /// The access of the whole warp.
+    /// The access by the whole warp.
     pub(super) access: Option<&'a Access<'a>>,
 }
 

@@ -19,7 +19,7 @@ use super::unwaited::Unwaited;
 pub(super) struct Cluster {
     pub(super) now: u32,
     pub(super) blocks: Vec<BlockClock>,
-    /// For the last cluster barrier, the time at which each warp arrived, by rank and warp.
+    /// For the last cluster barrier, the times at which the warps arrived, by rank and warp.
     pub(super) met: Arc<Vec<[u32; 32]>>,
     /// The arrival times for the cluster barrier before the last one, for warps that have not yet
     /// waited for the last one.
@@ -31,7 +31,7 @@ pub(super) struct Cluster {
     pub(super) waits: Vec<(u32, u32)>,
 }
 
-/// The accesses that the threads of a block are ordered after.
+/// Describes which accesses the threads of a block are ordered after.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BlockClock {
     /// Linear index of the block.
@@ -49,7 +49,7 @@ pub(super) struct BlockClock {
     pub(super) ahead: Vec<(u32, Vec<u32>)>,
 }
 
-/// The accesses that the lanes of a warp are ordered after.
+/// Describes which accesses the lanes of a warp are ordered after.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WarpClock {
     /// The time of the last barrier of the whole warp.
@@ -266,8 +266,8 @@ impl Cluster {
         }
     }
 
-    /// Applies a barrier of all blocks of the cluster to the block at `rank`. Each warp releases
-    /// the accesses that it was ordered after at its arrival.
+    /// Applies a cluster barrier, in which all blocks take part, to the block at `rank`. Each warp
+    /// releases the accesses that it was ordered after when it arrived.
     pub(super) fn cluster_barrier(&mut self, rank: usize, lanes: &[u32]) {
         let met = &mut Arc::make_mut(&mut self.met)[rank];
         Arc::make_mut(&mut self.met_before)[rank] = *met;

@@ -6,10 +6,10 @@
 //! of these operations connects are reported, whichever of them came first. Every schedule that
 //! takes the same path therefore gives the same verdict.
 //!
-//! `shadow` records accesses, `strong` records those of atomics, `clock` has the happens-before
-//! order within a cluster, `release` has the order through memory, and `order` applies barriers and
-//! fences to `clock` and `release`. `accessor` compares one access with earlier ones, and `reports`
-//! keeps the findings.
+//! `shadow` records accesses, and `strong` records those of atomics. `clock` has the happens-before
+//! order within a cluster, and `release` has the order through memory; `order` applies barriers and
+//! fences to both. `accessor` compares one access with earlier ones, and `reports` keeps the
+//! findings.
 
 mod accessor;
 mod clock;
@@ -285,8 +285,8 @@ impl Kind {
     const READ: Kind = Kind { reads: true, writes: false };
     const WRITE: Kind = Kind { reads: false, writes: true };
 
-    /// Returns the kind of a lane's access. An atomic counts only as a write, because every race of
-    /// its read is also a race of its write.
+    /// Returns the kind of a lane's access. An atomic counts only as a write, because every race
+    /// that involves its read also involves its write.
     fn of(access: &Access<'_>, lane: u32) -> Kind {
         if access.wrote >> lane & 1 == 1 { Kind::WRITE } else { Kind::READ }
     }

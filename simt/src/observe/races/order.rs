@@ -119,7 +119,8 @@ impl Races {
     /// each phase releases the accesses before it.
     pub(super) fn on_mbarrier(&mut self, at: &At<'_>, m: &Mbarrier) {
         // A test that fails orders nothing, and the test that succeeds is compared with earlier
-        // accesses. Checking a polling loop therefore takes no more work than checking one load.
+        // accesses. Checking a polling loop therefore takes no more work than checking a single
+        // load.
         if m.op == MbarrierOp::TestFails {
             return;
         }

@@ -9,7 +9,7 @@ pub(super) struct Polls(Option<Box<[Poll; 32]>>);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Poll {
-    /// The number of changes in the launch before the poll.
+    /// The number of writes and synchronizations in the launch before the poll.
     changes: u64,
     pc: u32,
     address: u64,

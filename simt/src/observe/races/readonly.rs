@@ -61,7 +61,7 @@ impl Races {
         }
     }
 
-    /// Merges the accesses of other blocks.
+    /// Merges the accesses by other blocks.
     pub(super) fn merge_readonly(&mut self, fork: Readonly) {
         let mut lines: Vec<_> = fork.lines.into_iter().collect();
         lines.sort_unstable_by_key(|(line, _)| *line);

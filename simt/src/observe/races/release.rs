@@ -1,8 +1,8 @@
 //! Releases through atomics, flags and `mbarrier`s, in a log for each address.
 //!
 //! A release appends the accesses that the thread is ordered after. An acquire records the length
-//! of the log. The last of 1000 blocks is therefore ordered after all others, without 1000 copies
-//! of a clock.
+//! of the log. The last of 1000 blocks can therefore be ordered after all other blocks without 1000
+//! copies of a clock.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl Releases {
 
 #[derive(Debug, Clone)]
 struct LogEntry {
-    /// The position of this entry among releases and ends of phases.
+    /// The position of this entry in the sequence of releases and ends of phases.
     at: u32,
     lanes: u32,
     release: Arc<Release>,
@@ -131,7 +131,7 @@ struct Log {
 }
 
 /// Prefixes of other logs, by log and scope, that the releases up to a position of this log
-/// include. There is one entry for each position at which the prefixes grew.
+/// include. There is one entry for each position at which a prefix became longer.
 #[derive(Debug, Clone, Default)]
 struct Beyond(Vec<(u32, Arc<Lengths>)>);
 
@@ -245,7 +245,7 @@ impl Logs {
     }
 
     /// Returns whether a thread of `block` that has acquired `refs` is ordered after all lanes of
-    /// an entry. `known` is the mask of the entry's lanes that the thread is ordered after even
+    /// an entry. `known` is a mask of the entry's lanes that the thread is ordered after even
     /// without these releases.
     pub(super) fn know(
         &self,

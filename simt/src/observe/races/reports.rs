@@ -172,9 +172,9 @@ const MIXED: &str = "they access a different number of bytes, and only accesses 
 const ATOMIC: &str = "each thread reads the element, changes it and writes it back, so changes are \
                       lost; use one atomic operation, such as `atomicAdd`";
 
-/// Returns whether two instructions are the load and the store of one in-place change (`h[i]++`),
-/// or both are the store of such a change. A sum of two elements of the array (`a[i] += a[j]`) does
-/// not count, because barriers order the threads that compute it.
+/// Returns whether the two instructions are the load and the store of one in-place change
+/// (`h[i]++`), or are both stores of such a change. A sum of two elements of the array
+/// (`a[i] += a[j]`) does not count, because barriers order the threads that compute it.
 fn changes_in_place(kernel: &Kernel, a: u32, b: u32) -> bool {
     let store = a.max(b);
     let Some(Op::Store { memory, .. }) = kernel.insts.get(store as usize).map(|inst| &inst.op)

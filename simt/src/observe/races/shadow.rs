@@ -102,7 +102,8 @@ impl Entry {
     }
 }
 
-/// The accesses to a word. Most words have at most one writer and one reading warp.
+/// The accesses to a word. Most words are written by at most one thread and read by at most one
+/// warp.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     pub(super) write: Entry,
@@ -208,8 +209,8 @@ impl Cell {
             {
                 self.write_strong(entry, atomic && !knows, spill, known);
             } else if bytes == 15 {
-                // An access ordered after this write is also ordered after everything that precedes
-                // this write, and the races of this write were reported.
+                // An access that is ordered after this write is also ordered after everything that
+                // precedes this write, and all races of this write were already reported.
                 spill.drop_list(&mut self.more);
                 self.write = entry;
                 self.read = Entry::default();
@@ -287,7 +288,7 @@ impl Cell {
         std::iter::once(&self.write).filter(|e| e.time != 0).chain(more)
     }
 
-    /// Returns the atomics that later atomics observed.
+    /// Returns the atomics that were observed by later atomics.
     #[inline]
     pub(super) fn observed<'a>(&self, spill: &'a Spill) -> &'a [Entry] {
         self.more.checked_sub(1).map_or(&[], |i| &spill.lists[i as usize].observed)
@@ -409,8 +410,8 @@ impl Global {
         (&mut line.cells()[word as usize % LINE], spill)
     }
 
-    /// Merges the accesses of other blocks, none of which is ordered with the accesses recorded so
-    /// far. For each pair that includes a write, calls `race` with the address of the word.
+    /// Merges the accesses by other blocks, which are unordered with all accesses recorded so far.
+    /// For each pair that includes a write, calls `race` with the address of the word.
     pub(super) fn merge(
         &mut self,
         fork: Global,
@@ -450,8 +451,8 @@ impl Global {
                             race(a, true, b, false, address);
                         }
                     }
-                    // One entry per byte and kind suffices, because the blocks of later forks are
-                    // unordered with all entries.
+                    // One entry for each byte and kind of access is sufficient, because the blocks
+                    // of later forks are unordered with all entries.
                     cell.adopt(other, &fork.spill, spill);
                 }
             }

@@ -1,10 +1,10 @@
 //! Strong writes to a word, and the atomics that later atomics observed.
 //!
-//! An atomic reads the value that the previous atomic left, so an access after the later atomic
-//! also comes after the earlier one, *in this run*. In another order of execution, the access may
-//! come before the earlier atomic. Only an access that depends on the result of an atomic, such as
-//! the reset of a ticket counter by the block that took the last ticket, comes after that atomic in
-//! every run; `tickets` finds such accesses.
+//! An atomic reads the value that the previous atomic left in memory, so an access after the later
+//! atomic also comes after the earlier atomic, *in this run*. In another order of execution, the
+//! access may come before the earlier atomic. Only an access that depends on the result of an
+//! atomic, such as the reset of a ticket counter by the block that took the last ticket, comes
+//! after that atomic in every run; `tickets` finds such accesses.
 
 use super::shadow::{Cell, Entry, KEPT, Spill, Strength};
 
@@ -14,11 +14,11 @@ const OBSERVED: usize = 4;
 
 impl Cell {
     /// Records a strong write. Unordered strong accesses are not reported, so a strong access does
-    /// not replace the earlier accesses on record. Weak accesses are kept for comparison with later
-    /// strong ones, and unordered accesses are kept for comparison with later weak ones. However,
-    /// an atomic observes the previous atomic, and replaces it, because an access after the new
-    /// atomic comes after everything that this atomic observed (PTX's causality order: observation,
-    /// then program order).
+    /// not replace the earlier accesses on record. Weak accesses are kept so that later strong
+    /// accesses are compared with them, and unordered accesses are kept so that later weak accesses
+    /// are compared with them. However, an atomic observes the previous atomic, and replaces it,
+    /// because an access after the new atomic comes after everything that this atomic observed
+    /// (PTX's causality order: observation, then program order).
     #[cold]
     pub(super) fn write_strong(
         &mut self,

@@ -13,7 +13,7 @@ pub(super) struct Readonly {
     pub(super) lines: FxHashMap<u64, Vec<Touch>>,
 }
 
-/// Consecutive words of one line that the lanes of a warp access.
+/// Consecutive words in one line of memory that the lanes of a warp access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
     /// Whether the words are written rather than read.

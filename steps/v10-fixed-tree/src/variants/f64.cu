@@ -1,5 +1,5 @@
 // v10 with wider accumulators, which add f32 elements as f64.
-// Remaining cost: one conversion per element, and double-precision additions, slow on many GPUs.
+// Remaining cost: one conversion per element, and f64 additions, which are slow on many GPUs.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512;
 template <class T> struct Wide { typedef T Type; };

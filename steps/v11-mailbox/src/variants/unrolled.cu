@@ -1,4 +1,4 @@
-// v11 with two iterations at a time: the second one's loads start during the first one's additions.
+// v11 with two iterations at a time: the loads of one overlap with the additions of the other.
 // Remaining cost: registers for every byte in flight.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 8, Block = 512, Words = sizeof(Element) / 4;

@@ -1,5 +1,5 @@
 // v8 with one load of 16 bytes in flight in each thread.
-// Remaining cost: a second launch for the partial sums, a large part of the time at medium sizes.
+// Remaining cost: a second launch for partial sums, which takes much of the time at medium sizes.
 struct alignas(16) Vector { Element data[16 / sizeof(Element)]; };
 const unsigned int Width = 16 / sizeof(Element), Loads = 1;
 
@@ -23,7 +23,7 @@ __device__ void reduce(const Element* in, Element* out, unsigned long long n)
     Element sum = blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
     for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Reduce: each warp combines its values; then the first warp combines the warps' sums.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

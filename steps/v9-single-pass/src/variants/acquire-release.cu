@@ -25,7 +25,7 @@ __device__ void add(const Element* in, Element* out, unsigned long long n, unsig
     Element sum = b == 0 && tid < n % Width ? in[n - 1 - tid] : 0;
     for (int e = 0; e < Width; e++) sum += sums.data[e];
 
-    // Reduce: combine each warp's values into one, then those values in the first warp.
+    // Reduce: each warp combines its values; then the first warp combines the warps' sums.
     for (int s = 16; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff, sum, s);
     if (tid % 32 == 0) shared[tid / 32] = sum;
     __syncthreads();

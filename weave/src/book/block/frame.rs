@@ -25,7 +25,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// The height of a line of text in letters of 17 pixels, the size on a phone.
+    /// The height of a line of text whose font size is 17 pixels, as on a phone.
     const HEIGHT: f64 = 16.0;
 
     pub(super) fn new(left: f64, top: f64, width: f64) -> Area {

@@ -1,4 +1,5 @@
-//! Shows published tables, with times for the same steps on GPUs from a span of eighteen years.
+//! Shows published tables, with times for the same steps on GPUs that were released over a span of
+//! eighteen years.
 
 use anyhow::{Context, Result, anyhow, bail};
 use measured::history::Published;

@@ -1,6 +1,6 @@
 //! Implements `{{inflight STEP…}}`, which plots the share of peak bandwidth against bytes in
-//! flight, with the limit from Little's law. If scripts run, the reader can add a kernel with three
-//! sliders.
+//! flight, with the limit from Little's law. If scripts run, the reader can add a kernel, and set
+//! its properties with three sliders.
 
 use std::fmt::Write as _;
 

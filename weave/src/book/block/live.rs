@@ -57,7 +57,7 @@ fn knob(source: &str) -> Option<Value> {
 
 fn variants(step: &Step, before: Option<&str>) -> Result<Vec<Variant>> {
     let mut all = Vec::new();
-    // The kernel of the previous step is offered if its launches are the same.
+    // The kernel of the previous step is offered if both steps have the same launches.
     if let Some(before) = before
         && ::steps::step(before).is_ok_and(|other| same_plan(step, other))
     {
@@ -178,7 +178,7 @@ pub(crate) fn write(html: &Path) -> Result<()> {
             fs::write(folder.join(format!("{name}.{element}.js")), script)?;
         }
     }
-    // The hints of the exercises, and their skeletons, which readers edit in a served page.
+    // Write the hints of each exercise, and the skeleton, which readers edit in a served page.
     for task in &judge::TASKS {
         let exercise = check::exercise::Exercise::of(task.number)?;
         let (source, hints) = (json!(read(&exercise.kernel())?), json!(exercise.text()?.1));

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::book::source::{Sources, file::read};
 
-/// The tables of a page of results, by the name in the directive: the heading.
+/// The tables on a page of results: the name of each table in the directive, and its heading on the
+/// page.
 const TABLES: [(&str, &str); 5] = [
     ("all", "All kernels"),
     ("ratios", "Ratios of neighbouring steps"),
@@ -27,8 +28,8 @@ fn file(sources: &Sources, on: &str, end: &str) -> Result<String> {
     read(&sources.root.join(format!("results/predictions/{gpu}.{end}")))
 }
 
-/// Returns a table of a page in `results/predictions/`. If names are given, the table has only the
-/// rows of these kernels, in this order.
+/// Returns a table from a page in `results/predictions/`. If names are given, the table has only
+/// the rows of these kernels, in this order.
 pub(crate) fn html(sources: &Sources, name: &str, on: &str, names: &[&str]) -> Result<String> {
     let known = TABLES.iter().find(|(known, _)| *known == name);
     let (_, heading) = known

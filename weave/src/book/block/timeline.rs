@@ -86,7 +86,7 @@ const READ: &str = "Strong blue is work: a warp issues an instruction; in all ot
     While the bus is full, slots without a warp are no fault, either. \
     The dashed line is at half the height of the curve's scale in every picture, so the pictures can be compared.";
 
-/// The marks that only a figure that plays has; its script shows them.
+/// The marks that appear only in an animated figure, whose script shows them.
 const MARKS: [(&str, &str); 3] = [
     ("issue", "in the thin strip of a scheduler: it issues"),
     ("request", "at the right: a request to the memory"),

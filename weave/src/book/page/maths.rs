@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use pulldown_latex::{Parser, RenderConfig, Storage, config::DisplayMode, push_mathml};
 
-/// Converts a formula, which is in a sentence or on a line of its own.
+/// Converts a formula to MathML; the formula is either in a sentence or on a line of its own.
 pub(crate) fn mathml(latex: &str, display: bool) -> Result<String> {
     let storage = Storage::new();
     let mut html = String::new();

@@ -25,7 +25,7 @@ const UNITS: [&str; 17] = [
 const FACTORS: [&str; 10] =
     ["faster", "slower", "as", "the", "more", "fewer", "less", "better", "worse", "longer"];
 
-/// Returns the first text that looks measured in a piece of prose.
+/// Returns the first text in a piece of prose that looks like a measurement.
 ///
 /// Link targets and the attributes in HTML tags are skipped.
 pub(crate) fn measured(text: &str) -> Option<String> {

@@ -21,8 +21,8 @@ use super::{include::refused, limited, request::Refusal};
 
 /// The argument that starts the child process.
 pub(crate) const WORD: &str = "compile-for-a-page";
-/// The path of this program. The server reads it when it starts, because a system reports another
-/// path after cargo has replaced the file.
+/// The path of this program. The server reads the path when the server starts, because some systems
+/// report another path after cargo has replaced the file.
 pub(super) static PROGRAM: LazyLock<io::Result<PathBuf>> = LazyLock::new(std::env::current_exe);
 /// The file name in the compiler's messages.
 const FILE: &str = "kernel.cu";

@@ -44,8 +44,8 @@ pub(crate) fn run(html: &Path, build: impl Fn() -> Result<()>) -> Result<()> {
     }
 }
 
-/// Serves a folder until the program ends, and returns the address. If the port is 0, a free port
-/// is chosen.
+/// Starts a server for a folder, which runs until the program ends, and returns the server's
+/// address. If the port is 0, a free port is chosen.
 pub(crate) fn start(html: &Path, port: u16) -> Result<String> {
     LazyLock::force(&compile::PROGRAM);
     let compiled = |body: &[u8]| compile::answer(body);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Starts a server with one page, whose compiler returns its input.
+/// Starts a server that has one page, and a compiler that returns its input.
 fn server() -> (String, String) {
     let folder = std::env::temp_dir().join(format!("serve-test-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
