@@ -52,7 +52,10 @@ pub fn run(options: &Options) -> Result<Ended> {
     }
     let open = || TASKS.iter().map(|task| task.number).find(|number| !progress.of(*number).passed);
     let Some(number) = options.number.or_else(open) else {
-        say!("you have passed all {} exercises; to check one of them again, run for example `cargo x check 1`", TASKS.len());
+        say!(
+            "you have passed all {} exercises; to check one of them again, run for example `cargo x check 1`",
+            TASKS.len()
+        );
         return Ok(Ended::Well);
     };
     let exercise = Exercise::of(number)?;

@@ -210,5 +210,5 @@ fn room(env: &Env<'_>, config: &Config) -> u64 {
 }
 
 fn spent(config: &Config) -> String {
-    format!("the launch has executed its budget of {} warp instructions", config.budget)
+    format!("the launch has used up its budget of {} warp instructions", config.budget)
 }

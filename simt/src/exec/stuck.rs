@@ -28,7 +28,7 @@ impl Team<'_> {
             return Ok(());
         }
         let budget = self.env.block_budget;
-        let spent = format!("the block has executed its budget of {budget} warp instructions");
+        let spent = format!("the block has used up its budget of {budget} warp instructions");
         Err(self.endless(&spent, obs))
     }
 

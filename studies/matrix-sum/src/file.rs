@@ -86,7 +86,7 @@ pub fn read(path: &Path) -> Result<Matrices> {
 fn failed(name: &str, length: u64, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::UnexpectedEof => Error::Usage(format!(
-            "{name} became shorter than its {length} bytes while it was read: wait until the program that writes it has ended"
+            "{name} became shorter than its {length} bytes while it was being read: wait until the program that writes it has ended"
         )),
         _ => Error::File { doing: format!("reading {name}"), source },
     }
@@ -311,7 +311,7 @@ mod tests {
             let said = parse("FILE", &mut &file[..], 176).unwrap_err().to_string();
             assert_eq!(
                 said,
-                "FILE became shorter than its 176 bytes while it was read: wait until the program that writes it has ended"
+                "FILE became shorter than its 176 bytes while it was being read: wait until the program that writes it has ended"
             );
         }
     }
@@ -348,6 +348,9 @@ mod tests {
         File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
         let said = file.piece(5..10, &mut into).unwrap_err().to_string();
         fs::remove_file(&path).unwrap();
-        assert!(said.contains("became shorter than its 176 bytes while it was read"), "{said}");
+        assert!(
+            said.contains("became shorter than its 176 bytes while it was being read"),
+            "{said}"
+        );
     }
 }
