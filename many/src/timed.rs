@@ -115,6 +115,12 @@ fn named(way: &str) -> String {
     WAYS.iter().find(|(name, _)| *name == way).map_or(way, |(_, shown)| shown).to_owned()
 }
 
+/// Returns a gated time of the exchange inside the kernel, or a dash if the ranks exchange elements.
+/// Such times exceed the wall times.
+fn valid(n: u64, time: String) -> String {
+    if model::parts(n) { time } else { "–".to_owned() }
+}
+
 /// Prints the median times of GPU-gated runs in microseconds, and the differences between runs of
 /// the same round.
 fn gated(times: &Times) {
@@ -123,10 +129,12 @@ fn gated(times: &Times) {
          `share` is the time that the slower GPU takes for its shard alone. `in-kernel`,\n\
          `all-gather` and `all-reduce` are sums that exchange chunk sums inside the\n\
          kernels, by an all-gather, or by an all-reduce of integers. `totals` is a sum\n\
-         that exchanges totals by an all-reduce.\n");
+         that exchanges totals by an all-reduce. Below 2^16, the gated times of `in-kernel`\n\
+         exceed the wall times, so they are omitted.\n");
     let row = |n: u64| {
         let of = |competitor| cell(times.median(competitor, n));
         let [kernel, gather, reduce] = WAYS.map(|(way, _)| of(way));
+        let kernel = valid(n, kernel);
         [numbers::size(n), of("one"), of("share"), kernel, gather, reduce, of("totals")]
     };
     let rows: Vec<_> = times.lengths("one").into_iter().map(row).collect();
@@ -138,6 +146,7 @@ fn gated(times: &Times) {
         let above =
             |competitor, base| cell(times.above(competitor, base, n).map(|above| above.median));
         let [kernel, gather, reduce] = WAYS.map(|(way, _)| above(way, "share"));
+        let kernel = valid(n, kernel);
         let (cut, bits) = (above("parts", "share"), above("gather", "totals"));
         [numbers::size(n), cut, kernel, gather, reduce, bits]
     };

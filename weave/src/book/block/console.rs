@@ -78,7 +78,7 @@ pub(crate) fn gpu(sources: &Sources, step: &str) -> Result<String> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let date = name.get(..10).unwrap_or_default();
     Ok(format!(
-        "{}<p class=\"recorded\">Recorded on {date}; some words of the program have changed since. The times of single runs differ by a few percent.</p>\n",
+        "{}<p class=\"recorded\">Recorded on {date}. The times of single runs differ by a few percent.</p>\n",
         block(&format!("$ cargo run -p {step}\n{text}"))
     ))
 }
