@@ -182,6 +182,7 @@ impl<T: Datum> LocalPlan<'_, T> {
             self.send(small, slices, place, epoch)?;
             return Ok(epoch);
         }
+        self.wait_for_the_idle()?;
         let patience = (timeout.as_secs_f64() * POLLS).clamp(1.0, f64::from(u32::MAX)) as u64;
         for rank in 0..seats.len() {
             let (seat, stage) = (&seats[rank], &self.stages[rank]);
@@ -214,6 +215,24 @@ impl<T: Datum> LocalPlan<'_, T> {
             unsafe { cuda::launch(stage, &seat.stream, grid, &mut arguments) }?;
         }
         Ok(epoch)
+    }
+
+    /// Lets all streams wait for the earlier calls of the ranks without chunks. Such a rank publishes
+    /// nothing, so the others would not notice that it is two calls behind, and would overwrite
+    /// messages that it has not consumed.
+    fn wait_for_the_idle(&self) -> Result<()> {
+        let ordering = || doing("letting the GPUs wait for one without chunks");
+        let seats = &self.local.seats;
+        for (rank, idle) in (0..).zip(seats) {
+            if !self.layout.of(rank).is_empty() {
+                continue;
+            }
+            idle.event.record(&idle.stream).map_err(ordering())?;
+            for other in seats {
+                other.stream.wait(&idle.event).map_err(ordering())?;
+            }
+        }
+        Ok(())
     }
 
     /// Waits until all GPUs have the result of an epoch, and returns that result.

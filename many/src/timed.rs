@@ -166,14 +166,14 @@ fn callers(times: &Times) {
         return;
     }
     say("\nWall time, two GPUs: the medians, in µs:\n");
-    let names = ["one", "kernel", "gather", "reduce", "totals", "torch"];
+    let names = ["one", "kernel", "gather", "reduce", "torch"];
     let row = |n| {
-        let [a, b, c, d, e, f] = names.map(|name| cell(times.caller(name, n)));
-        [numbers::size(n), a, b, c, d, e, f]
+        let [a, b, c, d, e] = names.map(|name| cell(times.caller(name, n)));
+        [numbers::size(n), a, b, c, d, e]
     };
     let rows: Vec<_> = torch.into_iter().map(row).collect();
-    let [a, b, c, d, e, f] = names.map(named);
-    say::table(["n", &a, &b, &c, &d, &e, &f], &rows);
+    let [a, b, c, d, e] = names.map(named);
+    say::table(["n", &a, &b, &c, &d, &e], &rows);
 }
 
 /// Prints the scaling from one GPU to two: the speedup for a fixed length, and the efficiency for

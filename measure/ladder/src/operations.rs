@@ -255,8 +255,7 @@ fn slice<T: Drawn + Read<W>, W>(operation: Operation) -> Case {
     case::<T>(name, kernel, Family::Chunks.threads(), Form::Slice)
 }
 
-/// Returns the cases for the index of an extreme and for both extremes. The second extreme is
-/// always the maximum.
+/// Returns the cases for an index and for both extremes. The second extreme is the maximum.
 fn selections<T: Drawn>() -> [Case; 2] {
     [
         ("argmax", Operation::Max, select::Family::ArgChunks),

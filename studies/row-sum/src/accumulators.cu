@@ -1,4 +1,4 @@
-// One block per row, with a tree in shared memory; the entry point sets the number of accumulators per thread.
+// One block per row, with a tree in shared memory; each entry point has its own number of accumulators.
 // Remaining cost: loads of four bytes, and eight rounds of barriers per row.
 #include "total.cuh"
 

@@ -16,7 +16,7 @@ __device__ void counter(const Element* in, Element* out, unsigned long long n, E
                      : "=r"(ticket) : "l"(tickets), "r"(gridDim.x - 1) : "memory");
     }
     if (__shfl_sync(0xffffffff, ticket, 0) != gridDim.x - 1) return;
-    // A shuffle does not order memory; this call makes the writes that lane 0 acquired visible to all lanes.
+    // A shuffle does not order memory; this makes the writes that lane 0 acquired visible to all lanes.
     __syncwarp();
     sum = 0;
     for (unsigned int i = threadIdx.x; i < gridDim.x; i += 32) sum += partials[i];
