@@ -84,7 +84,7 @@ pub(crate) fn counted(counts: &[Twice]) -> String {
     let (all, ways) = (counts.len(), ways.len());
     let kernels = if ways == 1 { "kernel" } else { "kernels" };
     let mut text = format!(
-        "For {ways} {kernels}, the interpreter counts as many instructions and memory accesses as the GPU in {} of {all} cases.",
+        "The interpreter's and the GPU's counts are equal in {} of {all} cases, for {ways} {kernels}.",
         all - unlike.len()
     );
     if unlike.is_empty() {
@@ -197,7 +197,7 @@ mod tests {
             interpreter,
             hardware: 7.0,
         };
-        let said = "For 1 kernel, the interpreter counts as many instructions and memory accesses as the GPU in 1 of 1 cases.";
+        let said = "The interpreter's and the GPU's counts are equal in 1 of 1 cases, for 1 kernel.";
         assert_eq!(counted(&[twice(7)]), said);
         let text = counted(&[twice(7), twice(8)]);
         assert!(text.contains("in 1 of 2 cases") && text.contains("| wide-row"), "{text}");
