@@ -4,7 +4,7 @@ mod book;
 mod results;
 mod wasm;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::LazyLock};
 
 use anyhow::Result;
 use xshell::Shell;
@@ -15,6 +15,7 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(book::serve::WORD) {
         return book::serve::child();
     }
+    LazyLock::force(&book::serve::PROGRAM);
     let task = match Task::from_command_line() {
         Ok(task) => task,
         Err(code) => return code,

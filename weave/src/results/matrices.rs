@@ -197,7 +197,8 @@ mod tests {
             interpreter,
             hardware: 7.0,
         };
-        let said = "The interpreter's and the GPU's counts are equal in 1 of 1 cases, for 1 kernel.";
+        let said =
+            "The interpreter's and the GPU's counts are equal in 1 of 1 cases, for 1 kernel.";
         assert_eq!(counted(&[twice(7)]), said);
         let text = counted(&[twice(7), twice(8)]);
         assert!(text.contains("in 1 of 2 cases") && text.contains("| wide-row"), "{text}");

@@ -21,9 +21,9 @@ use super::{include::refused, limited, request::Refusal};
 
 /// The argument that starts the child process.
 pub(crate) const WORD: &str = "compile-for-a-page";
-/// The path of this program. The server reads the path when the server starts, because some systems
-/// report another path after cargo has replaced the file.
-pub(super) static PROGRAM: LazyLock<io::Result<PathBuf>> = LazyLock::new(std::env::current_exe);
+/// The path of this program. The program reads it when it starts: it may run cargo, which replaces
+/// the file, and the system then reports another path.
+pub(crate) static PROGRAM: LazyLock<io::Result<PathBuf>> = LazyLock::new(std::env::current_exe);
 /// The file name in the compiler's messages.
 const FILE: &str = "kernel.cu";
 /// The maximum size of a source, in bytes.

@@ -6,7 +6,7 @@ mod include;
 mod limited;
 mod request;
 
-pub(crate) use compile::{WORD, child};
+pub(crate) use compile::{PROGRAM, WORD, child};
 
 use std::{
     collections::hash_map::RandomState,
@@ -15,7 +15,7 @@ use std::{
     io::{self, Read, Write},
     net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
     path::{Component, Path, PathBuf},
-    sync::{Arc, LazyLock},
+    sync::Arc,
     thread,
     time::{Duration, SystemTime},
 };
@@ -47,7 +47,6 @@ pub(crate) fn run(html: &Path, build: impl Fn() -> Result<()>) -> Result<()> {
 /// Starts a server for a folder, which runs until the program ends, and returns the server's
 /// address. If the port is 0, a free port is chosen.
 pub(crate) fn start(html: &Path, port: u16) -> Result<String> {
-    LazyLock::force(&compile::PROGRAM);
     let compiled = |body: &[u8]| compile::answer(body);
     Server::start(html, port, compiled)
 }
