@@ -105,7 +105,7 @@ fn left_behind(scene: &Scene<'_>, seen: &Seen, grids: &[u32]) -> Result<(), Box<
     }
     let Some(at) = seen.left.iter().position(|left| left.tickets != 0) else { return Ok(()) };
     let said = format!(
-        "{}: the kernel leaves `tickets[0]` at {}, and the next launch needs 0: let the last block reset it, as `atomicInc` does",
+        "{}: the kernel leaves `tickets[0]` at {}, and the next launch needs 0: read and change it in one atomic, and let the last block reset it, as `atomicInc` does",
         Scene { grid: grids[at], ..*scene }.what(),
         seen.left[at].tickets
     );
