@@ -7,7 +7,7 @@ use numbers::mixed;
 use super::gpu::{gpu, interpreter};
 use crate::{
     Result, Step,
-    device::{Device, Settings},
+    device::{Device, Program, Settings},
     plan::Problem,
     ptx,
     run::Job,
@@ -37,17 +37,18 @@ fn same<T: Scalar>(
     cases: impl Iterator<Item = (u64, Vec<T>)>,
     bits: impl Fn(T) -> u64,
 ) {
+    let text = ptx::of(&step.kernel, T::ELEMENT, None).expect("the committed PTX");
+    let program = Rc::new(device.load(&text).unwrap_or_else(|error| panic!("{error}")));
     for (expected, values) in cases {
-        let sum = sum(device, step, &values).unwrap_or_else(|error| panic!("{error}"));
+        let sum = sum(device, step, &program, &values).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(bits(sum), expected, "{}: {values:?} gave {sum:?}", step.name);
     }
 }
 
-fn sum<T: Scalar>(device: &Device, step: &Step, values: &[T]) -> Result<T> {
-    let program = Rc::new(device.load(&ptx::of(&step.kernel, T::ELEMENT, None)?)?);
+fn sum<T: Scalar>(device: &Device, step: &Step, program: &Rc<Program>, values: &[T]) -> Result<T> {
     let (n, block, chip) = (values.len() as u64, step.block(None), device.facts().chip);
     let job =
-        Job::with_program(device, step, &program, Problem { n, block, element: T::ELEMENT, chip })?;
+        Job::with_program(device, step, program, Problem { n, block, element: T::ELEMENT, chip })?;
     job.verify_once(&Workload::of_values(device, values.to_vec())?)?;
     let mut sum = [T::ZERO];
     job.fetch(bytemuck::cast_slice_mut(&mut sum))?;
@@ -55,8 +56,7 @@ fn sum<T: Scalar>(device: &Device, step: &Step, values: &[T]) -> Result<T> {
 }
 
 /// Returns test cases: single powers of two, ties, cancellation, and sums of random multiples of
-/// powers of two. An `i128` holds each random sum exactly, and its conversion to a float rounds
-/// once, to nearest, ties to even.
+/// powers of two.
 fn singles() -> impl Iterator<Item = Case<f32>> {
     let powers = (-149..=127).step_by(3).map(|e| vec![-(2f64.powi(e) as f32)]);
     let powers = powers.map(|values| (values.clone(), values[0]));
@@ -67,11 +67,9 @@ fn singles() -> impl Iterator<Item = Case<f32>> {
         (vec![1e30, -1e30, -1.0, 0.0], -1.0),
     ];
     let random = (0..100).map(|case| {
-        let terms = terms(case, 24);
-        let sum: i128 = terms.iter().map(|(whole, power)| i128::from(*whole) << power).sum();
-        let scale = 2f32.powi(-60);
-        let value = |&(whole, power): &(i64, u32)| whole as f32 * 2f32.powi(power as i32) * scale;
-        (terms.iter().map(value).collect(), sum as f32 * scale)
+        let (values, sum) = random(case, 24);
+        // All values have at most 24 bits.
+        (values.into_iter().map(|value| value as f32).collect(), sum as f32 * 2f32.powi(-60))
     });
     powers.chain(ties).chain(random)
 }
@@ -87,13 +85,19 @@ fn doubles() -> impl Iterator<Item = Case<f64>> {
         (vec![1e300, 1.0, -1e300], 1.0),
     ];
     let random = (100..140).map(|case| {
-        let terms = terms(case, 53);
-        let sum: i128 = terms.iter().map(|(whole, power)| i128::from(*whole) << power).sum();
-        let scale = 2f64.powi(-60);
-        let value = |&(whole, power): &(i64, u32)| whole as f64 * 2f64.powi(power as i32) * scale;
-        (terms.iter().map(value).collect(), sum as f64 * scale)
+        let (values, sum) = random(case, 53);
+        (values, sum as f64 * 2f64.powi(-60))
     });
     powers.chain(ties).chain(random)
+}
+
+/// Draws values whose significands have at most `bits` bits, and returns them with their exact sum
+/// in units of 2^-60. The conversion of this sum to a float rounds once, to nearest, ties to even.
+fn random(case: u64, bits: u32) -> (Vec<f64>, i128) {
+    let terms = terms(case, bits);
+    let sum = terms.iter().map(|(whole, power)| i128::from(*whole) << power).sum();
+    let value = |&(whole, power): &(i64, u32)| whole as f64 * 2f64.powi(power as i32 - 60);
+    (terms.iter().map(value).collect(), sum)
 }
 
 /// Draws up to eight pairs of an integer and a power of two. The integers have at most `bits` bits,
