@@ -80,6 +80,22 @@ fn registers(inst: &Inst, on_read: &mut dyn FnMut(Reg, Role), on_write: &mut dyn
     );
 }
 
+/// Marks the atomics whose result no instruction reads.
+pub(crate) fn mark_unread(insts: &mut [Inst]) {
+    if !insts.iter().any(|inst| matches!(inst.op, Op::Atomic(_))) {
+        return;
+    }
+    let mut reads = FxHashSet::default();
+    for inst in insts.iter() {
+        registers(inst, &mut |reg, _| _ = reads.insert(reg), &mut |_| ());
+    }
+    for inst in insts {
+        if let Op::Atomic(atom) = &mut inst.op {
+            atom.unread = written(atom.dst).is_none_or(|reg| !reads.contains(&reg));
+        }
+    }
+}
+
 impl Flow {
     /// Analyses a kernel. Returns `None` if there is nothing to track.
     pub(crate) fn new(insts: &[Inst]) -> Option<Flow> {

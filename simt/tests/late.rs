@@ -1,4 +1,5 @@
-//! Tests that reductions, which return nothing, take effect late in some orders of execution.
+//! Tests that reductions, and atomics whose result no instruction reads, take effect late in some
+//! orders of execution.
 
 use crate::common::{Device, launch};
 use simt::{Arg, Module, Schedule};
@@ -62,6 +63,62 @@ fn a_sum_without_a_fence_may_be_seen_after_its_ticket() {
         .collect();
     let late = seen.iter().filter(|moved| **moved < ALL).count();
     assert!(late >= 4, "{seen:?}");
+}
+
+/// Compilers write some reductions as atomics whose result is unused.
+#[test]
+fn an_atomic_whose_result_is_unused_is_a_reduction() {
+    let with = |add: &str| {
+        let body = summed("").replace("red.global.add.u32", add);
+        (0..8).filter(|seed| run(&body, Schedule::Adversarial(*seed))[1][0] < ALL).count()
+    };
+    assert!(with("atom.global.add.u32 %r9,") >= 4);
+    assert!(with("atom.global.add.u32 _,") >= 4);
+    // The result is read, so each sum takes effect before the next instruction.
+    assert_eq!(with("add.u32 %r9, %r9, 1;\natom.global.add.u32 %r9,"), 0);
+}
+
+/// Each block exchanges a word, and the block that takes the last ticket adds all words. The
+/// exchanges of one thread keep their order.
+#[test]
+fn an_exchange_whose_result_is_unused_may_be_seen_after_a_ticket() {
+    let body = |fence: &str| {
+        format!(
+            "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra end;\nmul.wide.u32 %rd3, %r2, 4;\n\
+             add.u64 %rd3, %rd1, %rd3;\natom.global.exch.b32 %r5, [%rd3+8], 9;\n\
+             atom.global.exch.b32 %r5, [%rd3+8], 1;\n{fence}\n\
+             atom.global.inc.u32 %r3, [%rd1+4], 7;\nmembar.gl;\nsetp.ne.u32 %p2, %r3, 7;\n\
+             @%p2 bra end;\nmov.u32 %r6, 0;\nmov.u32 %r7, 0;\n\
+             add: atom.global.or.b32 %r4, [%rd1+8], 0;\nadd.u32 %r6, %r6, %r4;\n\
+             add.u64 %rd1, %rd1, 4;\nadd.u32 %r7, %r7, 1;\nsetp.lt.u32 %p3, %r7, 8;\n\
+             @%p3 bra add;\nst.global.u32 [%rd2], %r6;\nend:"
+        )
+    };
+    let seen = |fence, seed| run(&body(fence), Schedule::Adversarial(seed))[1][0];
+    assert!((0..16).filter(|seed| seen("", *seed) != BLOCKS).count() >= 4);
+    assert!((0..16).all(|seed| seen("membar.gl;", seed) == BLOCKS));
+}
+
+/// A block stores two words, each with a flag, and another block polls the flag of the second word
+/// and then reads the first. Nothing orders the two stores.
+#[test]
+fn a_strong_store_may_be_seen_after_a_later_one() {
+    let body = |fence: &str, how: &str| {
+        format!(
+            "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra end;\nsetp.ne.u32 %p2, %r2, 0;\n@%p2 bra poll;\n\
+             st.{how}.global.u32 [%rd1], 5;\n{fence}\nst.{how}.global.u32 [%rd1+32], 1;\n\
+             mov.u32 %r5, 0;\nspin: add.u32 %r5, %r5, 1;\nsetp.lt.u32 %p3, %r5, 500;\n\
+             @%p3 bra spin;\nbra end;\npoll: setp.ne.u32 %p2, %r2, 1;\n@%p2 bra end;\n\
+             again: ld.{how}.global.u32 %r3, [%rd1+32];\nsetp.eq.u32 %p3, %r3, 0;\n\
+             @%p3 bra again;\nld.{how}.global.u32 %r4, [%rd1];\nst.global.u32 [%rd2], %r4;\nend:"
+        )
+    };
+    for how in ["volatile", "relaxed.gpu"] {
+        let seen = |fence, seed| run(&body(fence, how), Schedule::Adversarial(seed))[1][0];
+        let late = (0..64).filter(|seed| seen("", *seed) == 0).count();
+        assert!((2..62).contains(&late), "{how}: {late}");
+        assert!((0..16).all(|seed| seen("membar.gl;", seed) == 5), "{how}");
+    }
 }
 
 /// A fence, or a release by the ticket, makes the sum visible first. The ticket's thread needs no

@@ -1,20 +1,15 @@
 //! Checks that a kernel is correct by construction and not by chance: runs it under schedules that
 //! a GPU may choose.
 
-use numbers::Element;
 use simt::Schedule;
 
 use crate::case::{Case, Said};
 use crate::held::held;
-use crate::verdict::{Failure, Stage};
 
 /// Runs the kernel under further schedules, which depend on the seed, in addition to the schedule
 /// for which counts are defined.
 pub(crate) fn clean(case: &Case) -> Said {
     let (task, threads) = (case.task, case.task.blocks[0]);
-    if !task.volatile {
-        no_volatile(case)?;
-    }
     for order in 1..task.orders {
         let schedule = match order {
             1 => Schedule::MinPc,
@@ -33,21 +28,4 @@ pub(crate) fn clean(case: &Case) -> Said {
         "no races and no reads of uninitialized memory under {} orders of execution",
         task.orders
     ))
-}
-
-/// Rejects `volatile`, which affects the compiler, but does not order threads.
-fn no_volatile(case: &Case) -> Result<(), Box<Failure>> {
-    let scene = case.scene(Element::F32, 1, case.task.blocks[0], 1);
-    let entry = scene.entry()?;
-    let kernel = scene.module.kernel(&entry).expect("the entry was found");
-    let found = (0..kernel.len() as u32).find(|pc| kernel.text(*pc).contains(".volatile"));
-    match found.map(|pc| kernel.line(pc)) {
-        None => Ok(()),
-        Some(line) => {
-            let said = format!(
-                "line {line} uses `volatile`, which keeps the compiler from omitting an access, but orders no threads: put a `__syncwarp()` between one lane's write and another lane's read"
-            );
-            Err(Box::new(Failure::new(Stage::Clean, said).at([line])))
-        }
-    }
 }

@@ -6,6 +6,7 @@
 mod copies;
 mod mailbox;
 mod shared;
+mod threads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -44,11 +45,18 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
         Shape::Tiles { each } => {
             let both = types.iter().flat_map(|e| task.blocks.iter().map(|t| (*e, *t)));
             let tiles = 2 + extra as u32 % 3;
-            both.map(|(e, t)| (e, u64::from(tiles) * each * u64::from(t), t, tiles)).collect()
+            // Sometimes, the last block lacks a few elements.
+            both.flat_map(|(e, t)| {
+                let n = u64::from(tiles) * each * u64::from(t);
+                [n, n - 1 - extra % 5].map(|n| (e, n, t, tiles))
+            })
+            .collect()
         }
         Shape::Alone => {
-            // At 2^14 elements, each warp has the same share.
-            let of = |e: &Element| [0, 1 + extra].map(|n| (*e, (1 << 14) + n, task.blocks[0], 1));
+            // At 2^14 and 2^11 elements, each warp has the same share.
+            let of = |e: &Element| {
+                [1 << 14, (1 << 14) + 1 + extra, 1 << 11].map(|n| (*e, n, task.blocks[0], 1))
+            };
             types.iter().flat_map(of).collect()
         }
         Shape::Shares { .. } | Shape::Single { .. } | Shape::Mailbox { .. } => {
@@ -57,7 +65,12 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
                 let even = 6 + 2 * (case.seed % 5) as u32;
                 [5, even, 11].map(|grid| (*e, n + 512 * u64::from(grid % 3), task.blocks[0], grid))
             };
-            types.iter().flat_map(of).collect()
+            let mut all: Vec<_> = types.iter().flat_map(of).collect();
+            if matches!(task.shape, Shape::Single { .. }) && !task.same_bits {
+                // The blocks must share small inputs too.
+                all.push((Element::F32, 3000 + extra, task.blocks[0], 11));
+            }
+            all
         }
     }
 }
@@ -442,7 +455,9 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     let most = least + more + 8 * u64::from(scene.grid);
     // If the exercise has a budget for sectors, that budget gives its own advice.
     let budgeted = scene.task.budgets.iter().any(|budget| budget.cost.what == SECTORS.what);
-    if sectors > most && !budgeted && scene.task.operation == Operation::Sum {
+    // A small input may lie in the part that a kernel adds without vectors.
+    let small = scene.task.shape == Shape::Alone && scene.n < 1 << 14;
+    if sectors > most && !budgeted && !small && scene.task.operation == Operation::Sum {
         return failure(
             format!(
                 "the loads of the input touch {} sectors of 32 bytes, but at most {} are allowed: load each element once, and let neighbouring lanes load neighbouring elements",
@@ -452,5 +467,15 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
             0,
         );
     }
-    None
+    let found = copies::loads(scene, seen)
+        .or_else(|| shared::scattered(scene, seen))
+        .or_else(|| shared::repeated(scene, seen))
+        .or_else(|| threads::loads(scene, seen))
+        .or_else(|| threads::unshuffled(scene, seen))
+        .or_else(|| threads::voted(scene, seen))
+        .or_else(|| threads::alone(scene, seen))
+        .or_else(|| threads::apart(scene, seen))
+        .or_else(|| threads::spread(scene, seen));
+    let found = found.and_then(|(said, line)| failure(said, line))?;
+    Some(Failure { idea: Some(scene.task.idea.1), ..found })
 }

@@ -42,6 +42,8 @@ pub use tasks::TASKS;
 pub use types::OLD;
 pub use verdict::{Failure, Stage, Verdict, paragraph};
 
+use std::borrow::Cow;
+
 use case::{Case, Said};
 use numbers::Element;
 use scene::Printed;
@@ -68,7 +70,7 @@ pub fn judge(task: &'static Task, kernel: &Kernel<'_>, seed: u64) -> Verdict {
     }
     for (element, ptx) in Element::ALL.into_iter().zip(kernel.ptx) {
         let Some(ptx) = ptx else { continue };
-        match load(kernel.source, ptx) {
+        match load(kernel.source, &volatile(task, ptx)) {
             Ok(module) => modules.push((element, module)),
             Err(failure) => {
                 verdict.failure = Some(failure);
@@ -83,13 +85,36 @@ pub fn judge(task: &'static Task, kernel: &Kernel<'_>, seed: u64) -> Verdict {
         match of(&case) {
             Ok(said) => verdict.passed.push((stage, said)),
             Err(failure) => {
-                verdict.failure = Some(types::named(task, kernel.source, *failure));
+                let mut failure = types::named(task, kernel.source, *failure);
+                let said = "; `volatile` keeps the compiler from omitting an access, but orders no threads";
+                if failure.stage == Stage::Clean && weakens(task, kernel.ptx[0]) {
+                    failure.said += said;
+                }
+                verdict.failure = Some(failure);
                 break;
             }
         }
     }
     verdict.printed = case.prints.into_inner();
     verdict
+}
+
+/// Returns the PTX with volatile accesses as the exercise judges them. A message is one access, so a
+/// volatile access is judged by its definition in PTX, as a relaxed one.
+fn volatile<'a>(task: &Task, ptx: &'a str) -> Cow<'a, str> {
+    if weakens(task, Some(ptx)) {
+        ptx.replace(".volatile", "").into()
+    } else if matches!(task.shape, Shape::Mailbox { .. }) && ptx.contains(".volatile") {
+        ptx.replace(".volatile", ".relaxed.sys").into()
+    } else {
+        ptx.into()
+    }
+}
+
+/// Returns whether volatile accesses are judged as ordinary ones, because the exercise is about
+/// their order, which `volatile` does not ensure.
+fn weakens(task: &Task, ptx: Option<&str>) -> bool {
+    !task.volatile && ptx.is_some_and(|ptx| ptx.contains(".volatile"))
 }
 
 /// A stage of the judge.

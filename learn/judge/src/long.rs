@@ -8,14 +8,16 @@ use simt::observe::Trace;
 use simt::{Arg, Counts, Error, Gpu, Launch, TrapKind};
 
 use crate::case::Case;
-use crate::cost::{BARRIERS, INSTRUCTIONS, SHARED, SHUFFLES};
+use crate::cost::{BARRIERS, INSTRUCTIONS, SHARED, SHUFFLES, WARP_BARRIERS};
 use crate::scene::{Scene, elements};
 use crate::task::{Operation, Shape};
-use crate::values::{read, shown};
+use crate::values::{lowest, read, shown};
 use crate::verdict::{Failure, Stage};
 
 /// The number of elements for a grid whose blocks have one tile each.
 const N: u64 = (1 << 32) + 13;
+/// The largest grid that CUDA allows.
+const BLOCKS: u64 = (1 << 31) - 1;
 /// The number of elements for a grid whose blocks divide them in any way.
 const SHARED_OUT: u64 = 3 << 32;
 /// The number of neighbouring blocks that are run. These blocks lie around 2^31 elements and at the
@@ -60,10 +62,15 @@ pub(crate) fn long(case: &Case) -> Result<Option<&'static str>, Box<Failure>> {
         Shape::Shares { .. } => {
             shares(case)?;
             endless(case)?;
+            counted(case)?;
             Ok(Some("3*2^32"))
         }
-        _ => {
+        shape => {
             endless(case)?;
+            counted(case)?;
+            if matches!(shape, Shape::Mailbox { .. }) {
+                patient(case)?;
+            }
             Ok(None)
         }
     }
@@ -78,7 +85,8 @@ fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
     // A kernel may choose narrower indices below 2^32 elements.
     for n in [N, (1 << 32) - 13] {
         let blocks = n.div_ceil(tile);
-        for window in [middle - 1..middle + 1, blocks - WINDOW..blocks] {
+        // In the first block, the number of elements that are left is n itself.
+        for window in [0..WINDOW, middle - 1..middle + 1, blocks - WINDOW..blocks] {
             windowed(case, each, element, n, window)?;
         }
     }
@@ -87,6 +95,15 @@ fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
         let blocks = (1 << 24) + 6;
         windowed(case, each, element, blocks * tile - 13, blocks - WINDOW..blocks)?;
     }
+    // A `float` rounds this size to the index of the first element of a warp with two elements.
+    let n = (1u64 << 25) + 34;
+    let blocks = n.div_ceil(tile);
+    windowed(case, each, element, n, blocks - WINDOW..blocks)?;
+    // The number of a group of elements may wrap in the largest grid.
+    windowed(case, each, element, BLOCKS * tile - 13, BLOCKS - WINDOW..BLOCKS)?;
+    // One block more than needed: it has no elements.
+    let full = (1 << 24) / tile;
+    windowed(case, each, element, full * tile, full - 1..full + 1)?;
     let small = windowed(case, each, element, 8 * tile + 3, 1..1 + WINDOW)?;
     for power in [17, 20, 23, 26, 29, 31] {
         let random = mixed(case.seed ^ power << 48 ^ element.size());
@@ -95,7 +112,7 @@ fn tiles(case: &Case, each: u64, element: Element) -> Result<(), Box<Failure>> {
         let first = 1 + (random >> 8) % (blocks - WINDOW - 2);
         let large = windowed(case, each, element, n, first..first + WINDOW)?;
         windowed(case, each, element, n, blocks - WINDOW..blocks)?;
-        for cost in [INSTRUCTIONS, BARRIERS, SHARED, SHUFFLES] {
+        for cost in [INSTRUCTIONS, BARRIERS, WARP_BARRIERS, SHARED, SHUFFLES] {
             let (few, many) = ((cost.of)(&small), (cost.of)(&large));
             if few.abs_diff(many) > few / 4 + 8 {
                 let scene = case.scene(element, n, case.task.blocks[0], blocks as u32);
@@ -124,31 +141,38 @@ fn windowed(
 ) -> Result<Counts, Box<Failure>> {
     let threads = case.task.blocks[0];
     let tile = each * u64::from(threads);
-    let grid = n.div_ceil(tile);
+    let grid = n.div_ceil(tile).max(window.end);
     let scene = case.scene(element, n, threads, grid as u32);
     let refused = |error| Box::new(scene.refused(&error));
     let mut gpu = scene.gpu();
     gpu.config_mut().blocks = Some(window.clone());
-    let input = sparse(&mut gpu, element).map_err(refused)?;
     let size = element.size();
+    // Beyond the simulated memory, only the elements of the window exist.
+    let skipped = if n > N { size * tile * window.start / Gpu::PAGE * Gpu::PAGE } else { 0 };
+    let input = sparse(&mut gpu, element).map_err(refused)?.wrapping_sub(skipped);
     let mut outputs = Vec::new();
     for _ in 0..case.task.operation.outputs() {
         outputs.push(gpu.alloc_sparse(size * grid, |_| u32::MAX).map_err(refused)?);
     }
-    let mut watch = simt::Watch::default();
+    let mut watch = simt::checks();
     watch.0 = Some(Default::default());
     let launch = arguments(&scene, &[&[input][..], &outputs, &[n]].concat())?;
     gpu.launch_watched(scene.module, &launch.of(), Some(&mut watch)).map_err(refused)?;
+    if let Some(finding) = simt::findings(&watch).iter().find(|finding| !finding.is_harmless()) {
+        let said = format!("{}: {}", scene.what(), finding.sentence());
+        let lines = finding.sites.iter().map(|site| site.line);
+        return Err(Box::new(Failure::new(Stage::Clean, said).at(lines)));
+    }
     for block in window {
-        let range = block * tile..((block + 1) * tile).min(n);
-        let pages = range.clone().map(|at| value(element, size * at / Gpu::PAGE));
+        let range = (block * tile).min(n)..((block + 1) * tile).min(n);
+        let pages = range.clone().map(|at| value(element, (size * at - skipped) / Gpu::PAGE));
         let (sum, max) = pages.fold((0.0, f64::NEG_INFINITY), |(s, m), v| (s + v, f64::max(m, v)));
         for (which, output) in outputs.iter().enumerate() {
             let mut bytes = vec![0; size as usize];
             gpu.read(output + size * block, &mut bytes).map_err(refused)?;
             let given = read(element, &bytes)[0];
             let is_max = case.task.operation == Operation::Max || which == 1;
-            let expected = if is_max { max } else { sum };
+            let expected = if is_max { max.max(lowest(element)) } else { sum };
             if given != expected {
                 let range = range.start as usize..range.end as usize;
                 let wraps = match n >> 31 {
@@ -227,6 +251,13 @@ fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failure>> {
                     _ => continue,
                 };
                 let many = u64::from(event.bytes) / 4;
+                if many == 0 {
+                    let said = format!(
+                        "{}: a copy has 0 bytes: a number of bytes or of elements is too large for 32 bits; limit it to a stage before you make it an `unsigned int`",
+                        scene.what()
+                    );
+                    return Err(Box::new(Failure::new(Stage::Right, said).at([event.line])));
+                }
                 seen.extend(from.iter().map(|at| (at.wrapping_sub(input) / 4, many, block.block)));
             }
         }
@@ -274,26 +305,9 @@ fn endless(case: &Case) -> Result<(), Box<Failure>> {
 
 fn unending(case: &Case, n: u64) -> Result<(), Box<Failure>> {
     let scene = case.scene(Element::F32, n, case.task.blocks[0], 1);
-    let refused = |error| Box::new(scene.refused(&error));
-    let mut gpu = scene.gpu();
-    gpu.config_mut().block_budget = ENDS;
-    let input = sparse(&mut gpu, Element::F32).map_err(refused)?;
-    let output = gpu.alloc(4).map_err(refused)?;
-    let mut args = vec![input, output, n];
-    if matches!(case.task.shape, Shape::Single { .. }) {
-        let partials = gpu.alloc(4 * crate::task::PARTIALS).map_err(refused)?;
-        let tickets = gpu.alloc(4).map_err(refused)?;
-        gpu.fill(tickets, 0, 4).map_err(refused)?;
-        args.extend([partials, tickets]);
-    }
-    if matches!(case.task.shape, Shape::Mailbox { .. }) {
-        let slots = gpu.alloc(16).map_err(refused)?;
-        gpu.fill(slots, 0, 16).map_err(refused)?;
-        args.push(slots);
-    }
-    match launched(&scene, &mut gpu, &args) {
+    match one_block(&scene, ENDS)? {
         Err(_) => Ok(()), // The kernel exceeds the budget, as every correct kernel must.
-        Ok(()) => {
+        Ok(_) => {
             let said = format!(
                 "{}: the kernel ends after fewer than {} instructions, which cannot load all elements: n does not fit in 32 bits; keep n, and all values that are computed from it, in `unsigned long long`",
                 scene.what(),
@@ -302,6 +316,84 @@ fn unending(case: &Case, n: u64) -> Result<(), Box<Failure>> {
             Err(Box::new(Failure::new(Stage::Right, said)))
         }
     }
+}
+
+/// The number of elements of a block with many iterations: a `float` cannot represent it, and an
+/// iteration counter of 16 bits is too small if an iteration adds one element per thread.
+const MANY: u64 = (1 << 24) + 1;
+
+/// Checks the sum of one block with very many iterations.
+fn counted(case: &Case) -> Result<(), Box<Failure>> {
+    if !case.has(Element::I32) {
+        return Ok(());
+    }
+    let scene = case.scene(Element::I32, MANY, case.task.blocks[0], 1);
+    let given = one_block(&scene, 1 << 24)?.map_err(|error| Box::new(scene.refused(&error)))?;
+    let elements = |page: u64| (MANY - page * Gpu::PAGE / 4).min(Gpu::PAGE / 4);
+    let pages = 0..(4 * MANY).div_ceil(Gpu::PAGE);
+    let sum: u64 = pages.map(|page| elements(page) * u64::from(word(Element::I32, page))).sum();
+    let expected = f64::from(sum as u32 as i32);
+    if given == expected {
+        return Ok(());
+    }
+    let said = format!(
+        "{}: the sum is {} instead of {}: count the iterations in `unsigned long long`, or compare an index with n",
+        scene.what(),
+        shown(Element::I32, given),
+        shown(Element::I32, expected)
+    );
+    Err(Box::new(Failure::new(Stage::Right, said)))
+}
+
+/// The number of instructions in which a block polls millions of times.
+const POLLS: u64 = 1 << 24;
+
+/// Checks that the block that polls for a message waits as long as it takes: of two blocks, each is
+/// run without the other, and one of them must not end.
+fn patient(case: &Case) -> Result<(), Box<Failure>> {
+    let scene = case.scene(Element::F32, 513, case.task.blocks[0], 2);
+    for block in 0..2 {
+        let alone = Scene { window: Some((block, block + 1)), watched: false, ..scene };
+        if one_block(&alone, POLLS)?.is_err() {
+            return Ok(());
+        }
+    }
+    let said = format!(
+        "{}: each block ends even if the other one has not started: poll until the message is there, however long it takes",
+        scene.what()
+    );
+    Err(Box::new(Failure::new(Stage::Right, said)))
+}
+
+/// Launches one block on elements of a sparse input. Returns its sum, or the error if the launch
+/// fails, for example because the block exceeds the budget.
+fn one_block(scene: &Scene<'_>, budget: u64) -> Result<Result<f64, Error>, Box<Failure>> {
+    let refused = |error| Box::new(scene.refused(&error));
+    let (shape, size) = (scene.task.shape, scene.element.size());
+    let mut gpu = scene.gpu();
+    let config = gpu.config_mut();
+    (config.block_budget, config.budget) = (budget, 8 * budget);
+    let input = sparse(&mut gpu, scene.element).map_err(refused)?;
+    let output = gpu.alloc(size).map_err(refused)?;
+    let mut args = vec![input, output, scene.n];
+    if matches!(shape, Shape::Single { .. }) {
+        let partials = gpu.alloc(size * crate::task::PARTIALS).map_err(refused)?;
+        let tickets = gpu.alloc(4).map_err(refused)?;
+        gpu.fill(tickets, 0, 4).map_err(refused)?;
+        args.extend([partials, tickets]);
+    }
+    if matches!(shape, Shape::Mailbox { .. }) {
+        let slots = gpu.alloc(32).map_err(refused)?;
+        gpu.fill(slots, 0, 32).map_err(refused)?;
+        args.push(slots);
+    }
+    let launch = arguments(scene, &args)?;
+    if let Err(error) = gpu.launch_watched(scene.module, &launch.of(), None) {
+        return Ok(Err(error));
+    }
+    let mut bytes = vec![0; size as usize];
+    gpu.read(output, &mut bytes).map_err(refused)?;
+    Ok(Ok(read(scene.element, &bytes)[0]))
 }
 
 /// Allocates an input whose memory use does not depend on the number of elements.
@@ -340,9 +432,4 @@ fn arguments(scene: &Scene<'_>, args: &[u64]) -> Result<Owned, Box<Failure>> {
         shared: scene.task.shared(scene.threads, scene.element),
         args: args.iter().map(|arg| Arg::U64(*arg)).collect(),
     })
-}
-
-fn launched(scene: &Scene<'_>, gpu: &mut Gpu, args: &[u64]) -> Result<(), Error> {
-    let launch = arguments(scene, args).map_err(|failure| Error::Launch(failure.said.clone()))?;
-    gpu.launch_watched(scene.module, &launch.of(), None)
 }

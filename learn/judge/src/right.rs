@@ -9,7 +9,7 @@ use crate::lesson::lesson;
 use crate::long;
 use crate::scene::{Scene, blocks, elements};
 use crate::task::{Operation, SIZES, Shape};
-use crate::values::{Draw, Values, magnitude, shown, subnormal};
+use crate::values::{Draw, Values, cancelling, magnitude, shown, subnormal};
 use crate::verdict::{Failure, Stage};
 
 /// Sizes with many elements per thread, and with grids of many blocks.
@@ -35,6 +35,12 @@ pub(crate) fn right(case: &Case) -> Said {
         let n = 1 + mixed(case.seed ^ (k << 40)) % 3000;
         for grid in case.task.shape.grids(n, *usual) {
             held(&case.scene(*element, n, *usual, grid), case.seed)?;
+        }
+    }
+    if matches!(case.task.shape, Shape::Tiles { .. }) {
+        for (element, _) in &case.modules {
+            let grid = case.task.shape.grids(513, *usual)[0] + 1;
+            held(&case.scene(*element, 513, *usual, grid), case.seed)?;
         }
     }
     for threads in others {
@@ -178,8 +184,9 @@ fn subnormals(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// Checks sums with a NaN or an infinity among the elements: the sums that contain it must be NaN
-/// or infinite, and no other sum may change.
+/// Checks sums with a NaN, an infinity or the largest number among the elements: the sums that
+/// contain it must have its value, because the other elements are small or 0, and no other sum may
+/// change.
 fn specials(case: &Case) -> Result<(), Box<Failure>> {
     if case.task.operation == Operation::Max {
         return Ok(());
@@ -187,15 +194,27 @@ fn specials(case: &Case) -> Result<(), Box<Failure>> {
     let threads = case.task.blocks[0];
     let n = 1025 + case.seed % 100;
     let somewhere = (mixed(case.seed) % n) as usize;
+    let grid = *case.task.shape.grids(n, threads).last().expect("a grid");
     let floats = case.modules.iter().filter(|(element, _)| *element != Element::I32);
-    for (element, special, at) in floats.flat_map(|(element, _)| {
-        [(*element, f64::NAN, somewhere), (*element, f64::INFINITY, n as usize - 1)]
-    }) {
-        let grid = *case.task.shape.grids(n, threads).last().expect("a grid");
+    let all = floats.flat_map(|(element, _)| {
+        let largest = if *element == Element::F32 { f64::from(f32::MAX) } else { f64::MAX };
+        let last = n as usize - 1;
+        let small = Draw::Signed;
+        [(f64::NAN, somewhere), (f64::INFINITY, last), (largest, somewhere)]
+            .map(|(special, at)| (*element, n, grid, special, at, Some(small)))
+            .into_iter()
+            .chain([(*element, n, grid, f64::NAN, somewhere, None)])
+    });
+    // The second of five tiles of 1024 elements has the infinity, and the last tile is short: a
+    // ring of three stages then holds both in the same stage.
+    let (long, at) = (4136 + case.seed % 50, 2047 - (case.seed % 500) as usize);
+    let stale = (Element::F32, long, 1, f64::INFINITY, at, Some(Draw::Signed));
+    let is_ring = matches!(case.task.shape, Shape::Shares { .. });
+    for (element, n, grid, special, at, others) in all.chain(is_ring.then_some(stale)) {
         let scene = Scene { watched: false, ..case.scene(element, n, threads, grid) };
-        let values = Values::draw(element, n, case.seed, Draw::Signed);
+        let values = others.map(|draw| Values::draw(element, n, case.seed, draw));
         let size = element.size() as usize;
-        let mut bytes = values.bytes();
+        let mut bytes = values.as_ref().map_or_else(|| vec![0; size * n as usize], Values::bytes);
         let place = &mut bytes[size * at..size * (at + 1)];
         match element {
             Element::F32 => place.copy_from_slice(&(special as f32).to_le_bytes()),
@@ -208,11 +227,17 @@ fn specials(case: &Case) -> Result<(), Box<Failure>> {
             let range = held_by(&scene, index);
             let expected = match range.contains(&at) {
                 true => special,
-                false => values.result(range.clone(), Operation::Sum, false),
+                false => values
+                    .as_ref()
+                    .map_or(0.0, |values| values.result(range.clone(), Operation::Sum, false)),
             };
             if given.to_bits() != expected.to_bits() && !(given.is_nan() && expected.is_nan()) {
+                let advice = match special == f64::INFINITY || special.is_nan() {
+                    true => "leave out no element, and multiply none by 0",
+                    false => "compute no intermediate value that is larger than the sum",
+                };
                 let said = format!(
-                    "{}, where `in[{at}]` is {}: the sum of {} is {} instead of {}: leave out no element, and multiply none by 0",
+                    "{}, where `in[{at}]` is {}: the sum of {} is {} instead of {}: {advice}",
                     scene.what(),
                     shown(element, special),
                     elements(&range),
@@ -226,8 +251,9 @@ fn specials(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
-/// Checks maxima of inputs that consist of negative numbers and a single zero; both halves of the
-/// first tile are tried as the place of the zero.
+/// Checks maxima of inputs that consist of negative numbers and a single zero, and of inputs whose
+/// elements all are the lowest value. Both halves of the first tile are tried as the place of the
+/// zero.
 fn zeros(case: &Case) -> Result<(), Box<Failure>> {
     if case.task.operation == Operation::Sum {
         return Ok(());
@@ -240,6 +266,7 @@ fn zeros(case: &Case) -> Result<(), Box<Failure>> {
         let scene = Scene { watched: false, ..case.scene(*element, n, threads, grid) };
         let values = Values::draw(*element, n, case.seed, Draw::Negative);
         let (mut bytes, size) = (values.bytes(), element.size());
+        lows(&scene)?;
         bytes[(size * at) as usize..(size * (at + 1)) as usize].fill(0);
         let maxima = scene.run_bytes(&bytes)?.left.remove(0).results.pop().expect("the maxima");
         for (index, given) in maxima.into_iter().enumerate() {
@@ -257,6 +284,29 @@ fn zeros(case: &Case) -> Result<(), Box<Failure>> {
         }
     }
     Ok(())
+}
+
+/// Checks maxima of elements that all are the lowest value: minus infinity, or the smallest `int`.
+fn lows(scene: &Scene<'_>) -> Result<(), Box<Failure>> {
+    let (lowest, bytes) = match scene.element {
+        Element::I32 => (f64::from(i32::MIN), i32::MIN.to_le_bytes().to_vec()),
+        Element::F32 => (f64::NEG_INFINITY, f32::NEG_INFINITY.to_le_bytes().to_vec()),
+        Element::F64 => (f64::NEG_INFINITY, f64::NEG_INFINITY.to_le_bytes().to_vec()),
+    };
+    let seen = scene.run_bytes(&bytes.repeat(scene.n as usize))?;
+    let maxima = seen.left[0].results.last().expect("the maxima");
+    match maxima.iter().find(|given| **given != lowest) {
+        None => Ok(()),
+        Some(given) => {
+            let said = format!(
+                "{}, where all elements are {}: a maximum is {}: the neutral element of the maximum is the lowest value of the type",
+                scene.what(),
+                shown(scene.element, lowest),
+                shown(scene.element, *given)
+            );
+            Err(Box::new(Failure::new(Stage::Right, said)))
+        }
+    }
 }
 
 /// Returns the sum plus the rounding errors of its additions (Neumaier's algorithm).
@@ -300,17 +350,21 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
     // This size depends on the seed, so a kernel cannot fix its order for known sizes alone.
     let power = 1 << (18 + case.seed % 4);
     let longer = (Element::F32, power + mixed(case.seed) % power);
-    let sizes = sizes.into_iter().chain([long, longer]);
+    let wide = (Element::F32, 9000 + case.seed % 1000);
+    let sizes = sizes.into_iter().chain([long, longer, wide]);
     for (at, (element, n)) in sizes.enumerate() {
         if !case.has(element) {
             continue;
         }
-        let values = Values::rounded(element, n, case.seed);
+        let values = match at {
+            5 => cancelling(element, n, case.seed),
+            _ => Values::rounded(element, n, case.seed).bytes(),
+        };
         let mut first: Option<(String, Vec<u8>, f64)> = None;
         let mut runs: Vec<(u32, Schedule, Option<Arch>)> = Vec::new();
         let grids = case.task.shape.grids(n, threads);
         let order = |grid: u32| Schedule::Adversarial(case.seed.wrapping_add(u64::from(grid)) >> 1);
-        for grid in grids.iter().copied().chain([7]).filter(|_| at < 4) {
+        for grid in grids.iter().copied().chain([7]).filter(|_| at != 4) {
             runs.extend([(grid, Schedule::Converged, None), (grid, order(grid), None)]);
         }
         // The first size is also run in more orders, on other GPUs, and on more grids, and the last
@@ -343,6 +397,7 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
             // A sum that is added in order of arrival can have the same bits in many orders of
             // execution.
             runs.extend((20..40).filter(|_| at < 2).map(|seed| (7, order(seed), None)));
+            runs.extend((40..48).filter(|_| at == 0).map(|seed| (250, order(seed), None)));
             runs.sort_by_key(|(grid, ..)| *grid);
         }
         let mut compared = None;
@@ -352,7 +407,7 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
             }
             let scene = case.scene(element, n, threads, grid);
             let scene = Scene { schedule, watched: false, gpu, ..scene };
-            let mut left = scene.run(std::slice::from_ref(&values))?.left.remove(0);
+            let mut left = scene.run_bytes(&values)?.left.remove(0);
             let (bits, sum) = (left.bits.remove(0), left.results[0][0]);
             let order = match schedule {
                 Schedule::Converged => String::new(),

@@ -40,6 +40,9 @@ pub(crate) type Printed = std::cell::RefCell<Option<(String, Vec<String>, u64)>>
 /// The number of blocks that a trace records.
 const TRACED: u64 = 64;
 
+/// The bytes of shared memory that a block gets if the host does not ask for more.
+const SHARED_MEMORY: u32 = 48 << 10;
+
 /// The number of output lines that a verdict shows.
 const SHOWN: usize = 8;
 
@@ -147,6 +150,7 @@ impl Scene<'_> {
             slots = Some(words);
         }
         let entry = self.entry()?;
+        self.fits(&entry)?;
         let mut launch = Launch {
             entry: &entry,
             grid: [self.grid, 1, 1],
@@ -210,6 +214,25 @@ impl Scene<'_> {
         let input = input..input + size * self.n;
         let slots = slots.map(|first| first..first + 2 * 8 * PARTIALS);
         Ok(Seen { left, findings, state, counters, traced, input, slots })
+    }
+
+    /// Checks that a launch needs no more shared memory than every launch gets.
+    fn fits(&self, entry: &str) -> Result<(), Box<Failure>> {
+        let (own, given) = (
+            self.module.kernel(entry).map_or(0, simt::Kernel::static_shared),
+            self.task.shared(self.threads, self.element),
+        );
+        if own + given <= SHARED_MEMORY {
+            return Ok(());
+        }
+        let said = format!(
+            "{}: the kernel declares {} bytes of shared memory, and the launch adds {}, but a launch gets at most {}: declare smaller arrays, or use the `extern` array",
+            self.what(),
+            group(own.into()),
+            group(given.into()),
+            group(SHARED_MEMORY.into())
+        );
+        Err(Box::new(Failure::new(Stage::Right, said)))
     }
 
     /// Keeps the output of the kernel for the verdict.

@@ -34,7 +34,7 @@ pub struct Task {
     pub warps: bool,
     /// Whether a loop at run time is forbidden, because the rounds are known at compile time.
     pub unrolled: bool,
-    /// Whether `volatile` is allowed.
+    /// Whether volatile accesses keep their meaning; otherwise they are judged as ordinary ones.
     pub volatile: bool,
     /// Whether bulk copies bring the input to shared memory, from which the threads read it.
     pub copies: bool,
@@ -187,7 +187,7 @@ impl Task {
             list(&blocks)
         );
         if matches!(self.shape, Shape::Tiles { .. }) {
-            said += ", and beyond 2^32 elements";
+            said += ", beyond 2^32 elements, and in a grid with one block more than needed";
         }
         if self.same_bits {
             said += match self.shape {

@@ -100,13 +100,7 @@ impl Values {
             return bytes(self.element, &self.listed);
         }
         let value = |&units: &i64| if units == NAN { f64::NAN } else { self.value(units) };
-        match self.element {
-            Element::I32 => self.units.iter().flat_map(|u| (*u as i32).to_le_bytes()).collect(),
-            Element::F32 => {
-                self.units.iter().flat_map(|u| (value(u) as f32).to_le_bytes()).collect()
-            }
-            Element::F64 => self.units.iter().flat_map(|u| value(u).to_le_bytes()).collect(),
-        }
+        bytes(self.element, &self.units.iter().map(value).collect::<Vec<f64>>())
     }
 
     /// Returns the exact result of an operation on a range of elements. If the operation has two
@@ -192,9 +186,21 @@ impl Values {
 fn bytes(element: Element, of: &[f64]) -> Vec<u8> {
     match element {
         Element::I32 => of.iter().flat_map(|x| (*x as i32).to_le_bytes()).collect(),
-        Element::F32 => of.iter().flat_map(|x| (*x as f32).to_le_bytes()).collect(),
-        Element::F64 => of.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Element::F32 => (0..).zip(of).flat_map(|(at, x)| word(at, *x).to_le_bytes()).collect(),
+        Element::F64 => (0..).zip(of).flat_map(|(at, x)| double(at, *x).to_le_bytes()).collect(),
     }
+}
+
+/// Returns the bits of a `float`. NaN has different bits at each place, some of them signalling.
+fn word(at: u64, value: f64) -> u32 {
+    let payload = mixed(at) as u32 & 0x807f_ffff | 1;
+    if value.is_nan() { 0x7f80_0000 | payload } else { (value as f32).to_bits() }
+}
+
+/// Like [`word`], for a `double`.
+fn double(at: u64, value: f64) -> u64 {
+    let payload = mixed(at) & 0x800f_ffff_ffff_ffff | 1;
+    if value.is_nan() { 0x7ff0 << 48 | payload } else { value.to_bits() }
 }
 
 /// Returns the elements of [`Draw::Special`].
@@ -260,6 +266,18 @@ pub(crate) fn magnitude(element: Element, n: u64, seed: u64) -> (Vec<f64>, Vec<u
     (numbers, bytes)
 }
 
+/// Returns the bytes of numbers whose exponents differ widely, and of which the large ones cancel.
+/// The rounding errors of their sums show the order of the additions, even if the additions are more
+/// precise than the type.
+pub(crate) fn cancelling(element: Element, n: u64, seed: u64) -> Vec<u8> {
+    let (mut numbers, _) = magnitude(element, n, seed);
+    let half = n as usize / 2;
+    for place in 0..half {
+        numbers[half + place] = -numbers[(place * 7919 + 3) % half];
+    }
+    bytes(element, &numbers)
+}
+
 /// Returns subnormal numbers, and their bytes. All their sums are exact.
 pub(crate) fn subnormal(element: Element, n: u64, seed: u64) -> (Vec<f64>, Vec<u8>) {
     let least = match element {
@@ -286,7 +304,7 @@ fn unit(element: Element) -> f64 {
 }
 
 /// Returns the maximum over no elements.
-fn lowest(element: Element) -> f64 {
+pub(crate) fn lowest(element: Element) -> f64 {
     match element {
         Element::I32 => f64::from(i32::MIN),
         _ => f64::NEG_INFINITY,

@@ -57,7 +57,7 @@ pub(crate) fn with_kernel(base: &'static Step, name: &str, file: &Path) -> &'sta
         kernel: Kernel { path, source: "", includes: base.kernel.includes, ptx: ["", "", ""] },
         blocks: base.blocks,
         aligned: base.aligned,
-        fixed_order: false,
+        fixed_order: base.fixed_order,
         plan: base.plan,
         variants: &[],
     }))
@@ -76,6 +76,9 @@ mod tests {
             assert_eq!([name("a/my.cu"), name("v0-naive/and")], ["my.cu", "v0-naive/and"]);
             assert!(std::ptr::fn_addr_eq(own.plan, STEPS[3].plan));
         }
+        // A step's promise of the same bits holds for the reader's kernel too.
+        let promises = |step| between(&STEPS, step, "my.cu").unwrap().unwrap().fixed_order;
+        assert_eq!([promises("v9"), promises("v10")], [false, true]);
         assert!(between(&STEPS, "v2", "v3").unwrap().is_none());
         for (first, second, why) in [
             ("a.cu", "b.ptx", "both files"),

@@ -244,7 +244,7 @@ impl Decoder<'_, '_> {
         // Atomic addition of `f32` flushes subnormals in global memory, but not in shared memory.
         let ftz = op == AtomOp::Add && ty == Ty::F32 && memory.window == Window::Global;
         let kind = if dst == Dst::Sink { AccessKind::Reduction } else { AccessKind::Atomic };
-        Ok(Op::Atomic(Box::new(Atom { memory, kind, op, ftz, dst, b, c })))
+        Ok(Op::Atomic(Box::new(Atom { memory, kind, op, ftz, dst, unread: false, b, c })))
     }
 
     pub(super) fn cvta(&self, mods: &mut Mods<'_>, operands: &[Operand<'_>]) -> Decoded<Op> {

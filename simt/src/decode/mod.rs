@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use crate::ParseError;
 use crate::cfg;
+use crate::flow;
 use crate::inst::{Dst, Inst, NOWHERE, Op, Src, Ty, Window};
 use crate::kernel::Kernel;
 use crate::parse::Lines;
@@ -86,6 +87,7 @@ pub(crate) fn kernel(
     code.texts.push("ret;".to_string());
     names.place_labels(&mut code.insts);
     cfg::set_joins(&mut code.insts);
+    flow::mark_unread(&mut code.insts);
     names.finish(&mut code);
     let vars = code.shared_vars.clone();
     provenance::set_bounds(&mut code, &vars, &mentions.into_inner());

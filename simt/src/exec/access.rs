@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering;
 
 use super::env::Fault;
 use super::locate::{Group, Place, Want};
-use super::team::Team;
+use super::team::{Late, Team};
 use super::warp::{FULL, each};
 use crate::TrapKind;
 use crate::alu::fast::Doubles;
 use crate::alu::{sext, trim};
-use crate::inst::{Dst, Memory, Src, Window};
+use crate::inst::{AtomOp, Dst, Memory, Src, Window};
 use crate::model::{Order, releases};
 use crate::observer::{Access, AccessKind, At, Observer, Same, Space, Stored};
 
@@ -260,6 +260,14 @@ impl Team<'_> {
                 each(group.mask, |i| {
                     let at = (group.addrs[i] & 0xff_ffff) as usize;
                     shared[at..at + 4].copy_from_slice(&value[i].to_le_bytes());
+                });
+                continue;
+            }
+            if let ([src], true) = (srcs, self.is_late_store(memory, group.space)) {
+                each(group.mask, |lane| {
+                    let (address, value) = (group.addrs[lane], self.lane(w, lane, *src));
+                    let (op, ty) = (AtomOp::Exch, memory.ty);
+                    self.put_off(Late { address, op, ty, ftz: false, value });
                 });
                 continue;
             }

@@ -1,14 +1,15 @@
-//! Reductions that take effect late. A relaxed `red` in global memory returns nothing, so its block
-//! cannot observe when it takes effect, and other blocks may see it after later atomics of its
-//! block. Under an adversarial schedule, a reduction takes effect at a random time, but at the
-//! latest when its block ends, or when a thread of the block executes a fence or a release or
-//! accesses the same memory.
+//! Reductions and stores that take effect late. If no instruction reads the result of a relaxed
+//! atomic in global memory, its block cannot observe when it takes effect, and other blocks may see
+//! it after later atomics of its block. The same holds for a relaxed or volatile store. Under an
+//! adversarial schedule, such an operation takes effect at a random time, but at the latest when its
+//! block ends, or when a thread of the block executes a fence or a release or accesses the same
+//! memory.
 
 use super::locate::Group;
 use super::team::{Late, Team};
 use super::warp::each;
-use crate::inst::{Atom, AtomOp, Ty};
-use crate::model::{AccessKind, Order};
+use crate::inst::{Atom, AtomOp, Memory, Ty};
+use crate::model::Order;
 use crate::observer::Space;
 
 /// Limit on the number of late reductions of a team.
@@ -19,8 +20,16 @@ impl Team<'_> {
     pub(super) fn is_late(&self, atom: &Atom, space: Space) -> bool {
         self.delays()
             && space == Space::Global
-            && atom.kind == AccessKind::Reduction
+            && atom.unread
+            && atom.op != AtomOp::Cas
             && atom.memory.order == Order::Relaxed
+    }
+
+    /// Returns whether a store takes effect late.
+    pub(super) fn is_late_store(&self, memory: &Memory, space: Space) -> bool {
+        self.delays()
+            && space == Space::Global
+            && matches!(memory.order, Order::Relaxed | Order::Volatile)
     }
 
     /// Delays a reduction. If there are too many, performs the first one.
@@ -33,7 +42,7 @@ impl Team<'_> {
     }
 
     /// Performs the late reductions that must precede an access to the same memory. Reductions of
-    /// the same kind may be performed in any order.
+    /// the same kind may be performed in any order, unless each replaces the value or wraps it.
     #[cold]
     pub(super) fn catch_up(&mut self, group: &Group, bytes: u32, kind: Option<(AtomOp, Ty)>) {
         if group.space != Space::Global {
@@ -46,7 +55,8 @@ impl Team<'_> {
                 let address = group.addrs[lane];
                 any |= address < to && from < address + u64::from(bytes);
             });
-            any && kind != Some((late.op, late.ty))
+            any && (kind != Some((late.op, late.ty))
+                || matches!(late.op, AtomOp::Exch | AtomOp::Inc | AtomOp::Dec))
         };
         let due: Vec<Late> = self.late.extract_if(.., |late| overlaps(late)).collect();
         due.iter().for_each(|late| self.happens(late));

@@ -5,6 +5,9 @@ use super::warp::each;
 use crate::inst::{Dst, Special};
 use crate::observer::thread_of;
 
+/// The number of warps for which a multiprocessor has space.
+const SLOTS: u64 = 64;
+
 impl Team<'_> {
     /// Copies a special register to a register. Most special registers have the same value in all
     /// lanes.
@@ -46,8 +49,11 @@ impl Team<'_> {
             Special::Ctaid(i) => axis(block.id, i),
             Special::Nctaid(i) => axis(info.grid, i),
             Special::LaneId => lane as u64,
-            Special::WarpId => warp.index.into(),
-            Special::NWarpId => info.warps().into(),
+            // The slot of a warp is not its index in the block.
+            Special::WarpId => {
+                (u64::from(warp.index) + block.index * u64::from(info.warps()) + 1) % SLOTS
+            }
+            Special::NWarpId => SLOTS,
             Special::NWarpSize => 32,
             Special::SmId => block.index % u64::from(self.env.sm_count.max(1)),
             Special::NSmId => self.env.sm_count.into(),

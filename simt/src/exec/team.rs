@@ -13,7 +13,7 @@ use crate::observer::{At, Block, Observer, thread_of};
 use crate::tails::Tails;
 use crate::{Schedule, Trap};
 
-/// A reduction by one lane that has not happened yet.
+/// A reduction or a store by one lane that has not happened yet. A store is an exchange.
 #[derive(Debug, Clone)]
 pub(super) struct Late {
     pub(super) address: u64,

@@ -89,6 +89,8 @@ pub(crate) struct Atom {
     pub(crate) op: AtomOp,
     pub(crate) ftz: bool,
     pub(crate) dst: Dst,
+    /// Whether no instruction reads the result.
+    pub(crate) unread: bool,
     pub(crate) b: Src,
     pub(crate) c: Src,
 }

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::observer::{
-    Access, AccessKind, Arrive, At, Block, Collective, Complete, Copy, LaunchInfo, Level, Observer,
-    Space,
+    Access, AccessKind, Arrive, At, Block, Collective, Complete, Copy, LaunchInfo, Level, Mbarrier,
+    MbarrierOp, Observer, Space,
 };
 
 /// Records the first blocks of each launch, instruction by instruction.
@@ -56,7 +56,8 @@ pub struct TraceRound {
 pub struct TraceEvent {
     /// The event: `load`, `store`, `atomic`, `barrier`, `warp barrier`, `cluster barrier`,
     /// `shuffle`, `vote`, `match`, `redux`, `elect` or `activemask`. On request, also `copy`, a
-    /// bulk copy to shared memory, and `async copy`, an asynchronous copy by one lane.
+    /// bulk copy to shared memory, `async copy`, an asynchronous copy by one lane, and `wait`, a
+    /// test or wait that finds the phase of an `mbarrier` complete.
     pub what: &'static str,
     /// The space: `shared` or `global`.
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -78,6 +79,9 @@ pub struct TraceEvent {
     /// The first byte in global memory that a copy reads.
     #[serde(skip)]
     pub source: u64,
+    /// The address of the `mbarrier` of a copy.
+    #[serde(skip)]
+    pub mbarrier: Option<u64>,
     /// In shared memory, the first bank that each lane accesses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub banks: Vec<u32>,
@@ -208,9 +212,18 @@ impl Observer for Trace {
             lanes: vec![copy.lane],
             addresses: vec![copy.target],
             source: copy.source,
+            mbarrier: copy.mbarrier,
             ..TraceEvent::default()
         };
         self.push(at, event);
+    }
+
+    fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {
+        if self.copies && mbarrier.op == MbarrierOp::TestPasses {
+            let (lanes, addresses) = (list(mbarrier.mask), vec![mbarrier.addr]);
+            let what = "wait";
+            self.push(at, TraceEvent { what, lanes, addresses, ..TraceEvent::default() });
+        }
     }
 
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {

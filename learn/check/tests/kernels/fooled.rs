@@ -45,14 +45,14 @@ fn the_correct_sum_by_chance() {
 
 #[test]
 fn volatile_in_the_place_of_an_order() {
-    let source = edited(
-        5,
-        &[(
-            "        Element sum = shared[tid];",
-            "        volatile Element* shared_ = shared;\n        Element sum = shared_[tid];",
-        )],
-    );
-    rejected(5, &source, &["uses `volatile`", "orders no threads"]);
+    let changes = [("if (tid < 32) {", "if (tid < 32) {\n        volatile Element* s = shared;")];
+    let ordered = edited(5, &changes).replace("sum += shared[tid + ", "sum += s[tid + ");
+    assert!(ordered.contains("sum += s[tid + "), "{ordered}");
+    let Some(compiler) = compiler() else { return };
+    let (passed, text) = said(&compiler, 5, &ordered, 1);
+    assert!(passed, "{text}");
+    let source = ordered.replace("__syncwarp();", "");
+    rejected(5, &source, &["clean", "`volatile`", "orders no threads"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Checks that bulk copies are in flight while a block adds.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use simt::observe::BlockTrace;
@@ -12,8 +13,12 @@ struct Stage {
     at: Range<u64>,
     /// The number of the event at which the copy begins.
     begin: usize,
-    /// The number and the line of the last load from the copied bytes.
-    read: Option<(usize, u32)>,
+    /// The number, the warp and the line of the last load from the copied bytes.
+    read: Option<(usize, u32, u32)>,
+    /// The `mbarrier`, and the warps that have waited for the copy, each with the number of the
+    /// event.
+    mbarrier: Option<u64>,
+    waits: Vec<(u32, usize)>,
 }
 
 /// Returns the message and the line for a kernel whose copies are not those that the exercise
@@ -22,7 +27,52 @@ pub(super) fn copies(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     if !scene.task.copies {
         return None;
     }
-    seen.traced.iter().find_map(|block| by_lanes(block).or_else(|| alone(block)))
+    let found = |block| {
+        by_lanes(block)
+            .or_else(|| pieces(block))
+            .or_else(|| idle(scene, block))
+            .or_else(|| alone(block))
+    };
+    seen.traced.iter().find_map(found)
+}
+
+/// The bytes of a whole stage.
+const STAGE: u32 = 256 * 16;
+
+/// Finds a block that brings in its stages in pieces. Returns the message and the line. One stage of
+/// the launch may be shorter than the others.
+fn pieces(block: &BlockTrace) -> Option<(String, u32)> {
+    let events = block.rounds.iter().flat_map(|round| &round.events);
+    let short = events.filter(|event| event.what == "copy" && event.bytes < STAGE);
+    let second = short.skip(1).next()?;
+    let said = format!(
+        "block {} copies {} bytes at once, and a stage has {STAGE} bytes: let one thread request a whole stage by one bulk copy",
+        block.block, second.bytes
+    );
+    Some((said, second.line))
+}
+
+/// Finds threads that load more of the input than its last elements, which fill no vector. Returns
+/// the message and the line.
+pub(super) fn loads(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
+    if !scene.task.copies {
+        return None;
+    }
+    let size = scene.element.size();
+    let left = scene.n % (16 / size);
+    let rounds = seen.traced.iter().flat_map(|block| &block.rounds);
+    let events = rounds.flat_map(|round| &round.events);
+    let mut loaded = BTreeSet::new();
+    events.filter(|event| (event.what, event.space) == ("load", "global")).find_map(|event| {
+        let is_input = |at: &&u64| seen.input.contains(at);
+        loaded.extend(event.addresses.iter().filter(is_input).copied());
+        (loaded.len() as u64 > left).then(|| {
+            let said = format!(
+                "threads load elements that bulk copies could bring in: only the last {left} elements fill no vector of 16 bytes"
+            );
+            (said, event.line)
+        })
+    })
 }
 
 /// Finds copies that each lane issues on its own. Returns the message and the line.
@@ -33,8 +83,34 @@ fn by_lanes(block: &BlockTrace) -> Option<(String, u32)> {
     Some((said.into(), copy.line))
 }
 
+/// Finds a warp that reads no copied bytes in a block with a whole stage. Returns the message and the
+/// line of the block's last read.
+fn idle(scene: &Scene<'_>, block: &BlockTrace) -> Option<(String, u32)> {
+    let events = || block.rounds.iter().flat_map(|round| &round.events);
+    let whole = events().filter(|event| event.what == "copy" && event.bytes == STAGE);
+    let stages: Vec<Range<u64>> =
+        whole.map(|e| e.addresses[0]..e.addresses[0] + u64::from(STAGE)).collect();
+    let is_copied = |at: &u64| stages.iter().any(|stage| stage.contains(at));
+    let reads = events()
+        .filter(|e| (e.what, e.space) == ("load", "shared") && e.addresses.iter().any(is_copied));
+    let (mut warps, mut line) = (BTreeSet::new(), 0);
+    for event in reads {
+        warps.insert(event.warp);
+        line = event.line;
+    }
+    let idle = (0..scene.threads / 32).find(|warp| !warps.contains(warp))?;
+    (!warps.is_empty()).then(|| {
+        let said = format!(
+            "warp {idle} of block {} adds no element of a stage: all {} threads must add, one vector each",
+            block.block, scene.threads
+        );
+        (said, line)
+    })
+}
+
 /// Returns a failure if, for more than one stage in four, no other copy is underway when the
-/// stage's last value is read. The block's last stage does not count.
+/// stage's last value is read. A copy is underway until the reading warp has waited for it. The
+/// block's last stage does not count.
 fn alone(block: &BlockTrace) -> Option<(String, u32)> {
     let mut stages: Vec<Stage> = Vec::new();
     let events = block.rounds.iter().flat_map(|round| &round.events);
@@ -43,24 +119,42 @@ fn alone(block: &BlockTrace) -> Option<(String, u32)> {
             ("copy", _) => {
                 let at = event.addresses[0];
                 let at = at..at + u64::from(event.bytes);
-                stages.push(Stage { at, begin: time, read: None });
+                let (mbarrier, waits) = (event.mbarrier, Vec::new());
+                stages.push(Stage { at, begin: time, read: None, mbarrier, waits });
+            }
+            ("wait", _) => {
+                // A wait is for the first copy of this barrier for which the warp has not waited.
+                let warp = event.warp;
+                let of = |stage: &&mut Stage| {
+                    stage.mbarrier == event.addresses.first().copied()
+                        && stage.waits.iter().all(|(other, _)| *other != warp)
+                };
+                if let Some(stage) = stages.iter_mut().find(of) {
+                    stage.waits.push((warp, time));
+                }
             }
             ("load", "shared") => {
                 // A load from an address reads the latest copy to that address.
                 let of =
                     |stage: &&mut Stage| event.addresses.iter().any(|at| stage.at.contains(at));
                 if let Some(stage) = stages.iter_mut().rev().find(of) {
-                    stage.read = Some((time, event.line));
+                    stage.read = Some((time, event.warp, event.line));
                 }
             }
             _ => {}
         }
     }
-    let read: Vec<(usize, usize, u32)> =
-        stages.iter().filter_map(|s| s.read.map(|(end, line)| (s.begin, end, line))).collect();
-    let is_alone = |end: usize| !read.iter().any(|(b, e, _)| *b < end && *e > end);
-    let alone: Vec<u32> =
-        read.iter().filter(|(_, end, _)| is_alone(*end)).map(|(.., line)| *line).collect();
+    let read: Vec<(&Stage, (usize, u32, u32))> =
+        stages.iter().filter_map(|stage| stage.read.map(|read| (stage, read))).collect();
+    let is_alone = |end: usize, warp: u32| {
+        let waited = |stage: &Stage| stage.waits.iter().any(|(w, t)| *w == warp && *t < end);
+        !read.iter().any(|(other, (e, ..))| other.begin < end && *e > end && !waited(other))
+    };
+    let alone: Vec<u32> = read
+        .iter()
+        .filter(|(_, (end, warp, _))| is_alone(*end, *warp))
+        .map(|(_, (.., line))| *line)
+        .collect();
     // While the block adds the last stage, no copies are left.
     let before = alone.len().max(1) - 1;
     (4 * before > read.len()).then(|| {

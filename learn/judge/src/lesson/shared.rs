@@ -1,8 +1,8 @@
 //! Checks which elements of shared memory the lanes use.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cost::CONFLICTS;
+use crate::cost::{CONFLICTS, DIVERGENT};
 use crate::scene::{Scene, Seen};
 use crate::task::Shape;
 
@@ -20,15 +20,17 @@ pub(super) fn apart(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
         return None;
     }
     events.find_map(|event| {
-        if event.what != "load" || event.space != "shared" || event.lanes.len() < 32 {
+        if event.what != "load" || event.space != "shared" || event.lanes.len() < 2 {
             return None;
         }
         let first = event.addresses.iter().min()?;
         let span = event.addresses.iter().max()? - first + u64::from(event.bytes);
-        let neighbours = span == 32 * u64::from(event.bytes) || span == u64::from(event.bytes);
+        let bytes = u64::from(event.bytes);
+        let neighbours = span == event.lanes.len() as u64 * bytes || span == bytes;
         (!neighbours).then(|| {
             let said = format!(
-                "the 32 lanes of warp {} read elements of shared memory that are spread over {} elements: in each access, an active warp reads 32 neighbouring elements",
+                "{} lanes of warp {} read elements of shared memory that are spread over {} elements: in each access, the lanes of a warp read neighbouring elements",
+                event.lanes.len(),
                 event.warp,
                 span / scene.element.size()
             );
@@ -67,4 +69,71 @@ pub(super) fn read_back(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)>
             None
         })
     })
+}
+
+/// The maximum number of values in shared memory that several warps may read, such as one value for
+/// each warp.
+const SEVERAL: usize = 32;
+
+/// Finds a block in which three warps read the same values from shared memory, so that each of them
+/// does the same work. Returns the message and the line.
+pub(super) fn repeated(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
+    if !matches!(scene.task.shape, Shape::Tiles { .. }) {
+        return None;
+    }
+    let rounds = seen.traced.iter().flat_map(|block| block.rounds.iter().map(move |r| (block, r)));
+    rounds.into_iter().find_map(|(block, round)| {
+        // The warps that have read each value since the last barrier, one bit per warp.
+        let mut readers: BTreeMap<u64, u32> = BTreeMap::new();
+        let mut repeated = BTreeSet::new();
+        round.events.iter().filter(|event| event.space == "shared").find_map(|event| {
+            for address in &event.addresses {
+                match event.what {
+                    "store" => _ = readers.remove(address),
+                    "load" => {
+                        let warps = readers.entry(*address).or_default();
+                        *warps |= 1 << (event.warp & 31);
+                        if warps.count_ones() > 2 {
+                            repeated.insert(*address);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            (repeated.len() > SEVERAL).then(|| {
+                let said = format!(
+                    "three warps of block {} read the same {} values from shared memory: in a tree, each value is added once",
+                    block.block,
+                    repeated.len()
+                );
+                (said, event.line)
+            })
+        })
+    })
+}
+
+/// The divergent branches per warp that such an exercise allows.
+const DIVERGENCE: u64 = 2;
+
+/// In an exercise about divergence, finds a warp in which lanes that are not neighbours read from
+/// shared memory. Returns the message and the line.
+pub(super) fn scattered(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
+    let is_idea = scene.task.budgets.iter().any(|b| b.idea && b.cost.what == DIVERGENT.what);
+    // The budget for divergent branches gives its own advice.
+    let divergent = (DIVERGENT.of)(&seen.counters.total);
+    if !is_idea || divergent > DIVERGENCE * u64::from(scene.grid * scene.threads / 32) {
+        return None;
+    }
+    let rounds = seen.traced.iter().flat_map(|block| &block.rounds);
+    let mut loads = rounds
+        .flat_map(|round| &round.events)
+        .filter(|event| (event.what, event.space) == ("load", "shared"));
+    let event = loads.find(|event| event.lanes.windows(2).any(|pair| pair[0] + 1 < pair[1]))?;
+    let lanes: Vec<String> = event.lanes.iter().take(3).map(ToString::to_string).collect();
+    let said = format!(
+        "the lanes {}, … of warp {} read from shared memory, and the lanes between them do not: let neighbouring lanes do the additions",
+        lanes.join(", "),
+        event.warp
+    );
+    Some((said, event.line))
 }
