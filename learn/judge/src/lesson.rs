@@ -57,7 +57,8 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
             let of = |e: &Element| {
                 [1 << 14, (1 << 14) + 1 + extra, 1 << 11].map(|n| (*e, n, task.blocks[0], 1))
             };
-            types.iter().flat_map(of).collect()
+            let large = (Element::F32, 1 << 17, task.blocks[0], 1);
+            types.iter().flat_map(of).chain([large]).collect()
         }
         Shape::Shares { .. } | Shape::Single { .. } | Shape::Mailbox { .. } => {
             let of = |e: &Element| {
@@ -414,7 +415,8 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         // After shuffles, a thread may add the few values that the warps produce, unless the exercise
         // is about the tree of another operation.
         let few = work.shuffles && scene.task.operation == Operation::Sum;
-        if let Some(most) = limits.burst.filter(|most| burst > *most && !few) {
+        let warps = if few { u64::from(scene.threads / 32) } else { 0 };
+        if let Some(most) = limits.burst.filter(|most| burst > warps.max(*most)) {
             return failure(
                 format!(
                     "thread {thread} of block {block} reads {burst} values between two barriers, and at most {most} are allowed: it {adds} them one after another, but in a round of a tree a thread reads two values"
@@ -468,6 +470,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         );
     }
     let found = copies::loads(scene, seen)
+        .or_else(|| copies::order(scene, seen))
         .or_else(|| shared::scattered(scene, seen))
         .or_else(|| shared::repeated(scene, seen))
         .or_else(|| threads::loads(scene, seen))

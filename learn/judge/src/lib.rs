@@ -15,6 +15,7 @@
 //! * `scene`: launches a kernel several times over the same memory.
 //! * `held`: compares a kernel's results with the exact ones.
 //! * `right`, `clean` and `budget`: the three stages.
+//! * `unusual`: very large and small elements, NaN and infinities.
 //! * `long`: sizes beyond 32 bits.
 //! * `lesson`: checks how the work is shared.
 //! * `types`: types and function names that explain a failure.
@@ -33,6 +34,7 @@ mod scene;
 mod task;
 mod tasks;
 mod types;
+mod unusual;
 mod values;
 mod verdict;
 

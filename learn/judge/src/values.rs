@@ -45,6 +45,8 @@ pub(crate) enum Draw {
     /// sections, and the exception lies in a different section of each tile, so a kernel that omits
     /// a warp misses the maximum.
     Peaks(u64),
+    /// Zeros, the smallest `int`, and large powers of two.
+    Marks,
     /// NaN, minus infinity and the lowest number. Most runs of 64 elements also contain a single
     /// larger element: a zero of either sign, the smallest or the largest number of either sign, or
     /// infinity.
@@ -87,6 +89,15 @@ impl Values {
                 Draw::Negative | Draw::SomeNan | Draw::Special => -size,
                 Draw::Peaks(tile) if place % tile == peak(seed, place / tile, tile) => size,
                 Draw::Peaks(_) => -size,
+                // No sum is -1, because its bits equal those of memory that was never written.
+                Draw::Marks if element == Element::I32 => {
+                    [0, i64::from(i32::MIN), 1 << 30][(random >> 8) as usize % 3]
+                }
+                // All sums of a few such numbers are exact.
+                Draw::Marks => {
+                    let mark = [0.0, -2f64.powi(31), 2f64.powi(31)][(random >> 8) as usize % 3];
+                    (mark / unit(element)) as i64
+                }
                 _ if random & 1 == 0 => -size,
                 _ => size,
             }

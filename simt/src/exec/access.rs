@@ -263,19 +263,18 @@ impl Team<'_> {
                 });
                 continue;
             }
-            if let ([src], true) = (srcs, self.is_late_store(memory, group.space)) {
-                each(group.mask, |lane| {
-                    let (address, value) = (group.addrs[lane], self.lane(w, lane, *src));
-                    let (op, ty) = (AtomOp::Exch, memory.ty);
-                    self.put_off(Late { address, op, ty, ftz: false, value });
-                });
-                continue;
-            }
+            let late = self.is_late_store(memory, group.space);
             each(group.mask, |lane| {
                 let mut addr = group.addrs[lane];
                 for src in srcs {
                     let value = self.lane(w, lane, *src);
-                    self.put(w, &place, lane, addr, width, value);
+                    match late {
+                        true => {
+                            let (address, op, ty) = (addr, AtomOp::Exch, memory.ty);
+                            self.put_off(Late { address, op, ty, ftz: false, value });
+                        }
+                        false => self.put(w, &place, lane, addr, width, value),
+                    }
                     addr += u64::from(width);
                 }
             });

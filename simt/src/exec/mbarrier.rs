@@ -265,6 +265,8 @@ impl Team<'_> {
         obs: &mut O,
     ) -> Result<Flow, Fault> {
         let MbarOp::Test { dst, parity, state, wait } = &mbar.op else { return Ok(Flow::Next) };
+        // A `try_wait` may return before the phase is complete.
+        let wait = *wait && !(self.delays() && self.rng.next() & 7 == 0);
         let mut result = Ok(());
         let mut waits: Option<(u32, u64)> = None;
         let (mut later, mut passes) = (0u32, 0u32);
@@ -294,7 +296,7 @@ impl Team<'_> {
                 false => state & ((1 << 40) - 1),
             };
             let done = phase.wrapping_add(1) <= object.phase || phase == u64::MAX;
-            if !done && *wait {
+            if !done && wait {
                 match waits {
                     None => waits = Some((addr as u32, phase)),
                     Some(first) if first == (addr as u32, phase) => {}

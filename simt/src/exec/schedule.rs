@@ -75,8 +75,11 @@ impl Team<'_> {
                 return Ok(Turn::More);
             }
         }
-        self.catch_up_all();
-        Ok(Turn::Done)
+        // After the block's end, what is late happens one by one, and other blocks run in between.
+        if !self.late.is_empty() {
+            self.one_happens();
+        }
+        Ok(if self.late.is_empty() { Turn::Done } else { Turn::More })
     }
 
     /// Returns whether lanes that wait to converge may run so that a `.sync` can complete. The

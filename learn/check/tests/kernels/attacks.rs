@@ -128,7 +128,7 @@ fn judged(chosen: &[&Attack]) {
     assert!(faults.is_empty(), "{wrong} of {many}:\n{}", faults.join("\n"));
 }
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "dodges.txt",
     "luck.txt",
     "resources.txt",
@@ -136,6 +136,7 @@ const FILES: [&str; 7] = [
     "orders.txt",
     "chapters.txt",
     "outside.txt",
+    "strangers.txt",
 ];
 
 #[test]

@@ -36,6 +36,26 @@ pub(super) fn copies(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     seen.traced.iter().find_map(found)
 }
 
+/// Finds a copy of a stage that is not the block's next one. Returns the message and the line.
+pub(super) fn order(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
+    if !scene.task.copies {
+        return None;
+    }
+    seen.traced.iter().find_map(|block| {
+        let events = block.rounds.iter().flat_map(|round| &round.events);
+        let mut copies = events.filter(|event| event.what == "copy");
+        let stages = (block.block..).step_by(scene.grid as usize);
+        let (stage, copy) = stages.zip(&mut copies).find(|(stage, copy)| {
+            copy.source.wrapping_sub(seen.input.start) != stage * u64::from(STAGE)
+        })?;
+        let said = format!(
+            "block {} copies another stage than {stage}: it adds the stages `first`, `first + stride` and so on, in this order",
+            block.block
+        );
+        Some((said, copy.line))
+    })
+}
+
 /// The bytes of a whole stage.
 const STAGE: u32 = 256 * 16;
 
