@@ -63,8 +63,8 @@ const STAGE: u32 = 256 * 16;
 /// the launch may be shorter than the others.
 fn pieces(block: &BlockTrace) -> Option<(String, u32)> {
     let events = block.rounds.iter().flat_map(|round| &round.events);
-    let short = events.filter(|event| event.what == "copy" && event.bytes < STAGE);
-    let second = short.skip(1).next()?;
+    let mut short = events.filter(|event| event.what == "copy" && event.bytes < STAGE);
+    let second = short.nth(1)?;
     let said = format!(
         "block {} copies {} bytes at once, and a stage has {STAGE} bytes: let one thread request a whole stage by one bulk copy",
         block.block, second.bytes
