@@ -117,7 +117,7 @@ async function exercises(page) {
 // The latency from moving a slider to the new picture, in wall time and in CPU time of all of the page's
 // processes, including its Worker. Only the CPU time is held to the limit, because other work on the
 // machine affects it less than the wall time. It still varies by a third between batches on a shared
-// core, and only upward, so a batch over the limit is repeated, at most four times. Waiting uses no
+// core, and only upward, so a batch over the limit is repeated, at most nine times. Waiting uses no
 // CPU time, so the shortest wall time is held to twice the limit.
 async function latency(page) {
     const cpu = async () => (await page.browser.send("SystemInfo.getProcessInfo")).processInfo
@@ -145,7 +145,7 @@ async function latency(page) {
             })()`);
             await moves(12);
             let times, took = Infinity;
-            for (let batch = 0; batch < 5 && took > limit; batch++) {
+            for (let batch = 0; batch < 10 && took > limit; batch++) {
                 const before = await cpu();
                 times = await moves(20);
                 took = Math.min(took, (await cpu() - before) / 20);
