@@ -7,12 +7,12 @@ mod copies;
 mod mailbox;
 mod shared;
 mod threads;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use numbers::{Element, group};
-use simt::observe::{BlockTrace, TraceEvent};
+use simt::observe::BlockTrace;
 
 use crate::case::Case;
 use crate::cost::SECTORS;
@@ -20,6 +20,7 @@ use crate::held::once;
 use crate::scene::{Scene, Seen, blocks};
 use crate::task::{Operation, Shape};
 use crate::verdict::{Failure, Stage};
+use work::Work;
 
 /// Counts the events of a few launches, and compares the busiest lane, warp and block with the
 /// limits.
@@ -76,102 +77,6 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
     }
 }
 
-/// The work of one block: counts by lane or warp, each with the line of its last event.
-#[derive(Debug, Default)]
-struct Work {
-    /// The input elements that each thread loads.
-    loaded: BTreeMap<u32, (u64, u32)>,
-    /// The values that each thread reads from memory and from other lanes.
-    got: BTreeMap<u32, (u64, u32)>,
-    /// The block and warp barriers that each warp passes.
-    waits: BTreeMap<u32, (u64, u32)>,
-    /// The warps that combine values by shuffles or from shared memory, each with the line of its
-    /// first such event.
-    adding: BTreeMap<u32, u32>,
-    /// For each thread: the number of values, other than input elements, that it has read from
-    /// memory since its warp last synchronized, and the maximum of that number so far.
-    since: BTreeMap<u32, (u64, u32)>,
-    burst: BTreeMap<u32, (u64, u32)>,
-    /// Whether a lane loads several elements of the input at once.
-    vectors: bool,
-    /// Whether lanes exchange values by shuffles.
-    shuffles: bool,
-    /// The number of sectors of the input that the block loads.
-    sectors: u64,
-    /// The number of atomics over all lanes, and the line of the last atomic.
-    atomics: (u64, u32),
-}
-
-impl Work {
-    fn of(block: &BlockTrace, input: &Range<u64>, doubles: &BTreeSet<u32>, size: u64) -> Work {
-        let mut work = Work::default();
-        for event in block.rounds.iter().flat_map(|round| &round.events) {
-            // In every exercise, a `double` counts as one value, regardless of the element type.
-            let size = if doubles.contains(&event.ptx_line) { 8 } else { size };
-            work.add(event, input, u64::from(event.bytes).div_ceil(size));
-        }
-        work
-    }
-
-    /// Returns the elements that a warp loads.
-    fn by_warp(&self, warp: u32) -> u64 {
-        self.loaded.range(32 * warp..32 * warp + 32).map(|(_, (loaded, _))| loaded).sum()
-    }
-
-    fn add(&mut self, event: &TraceEvent, input: &Range<u64>, values: u64) {
-        let more = |map: &mut BTreeMap<u32, (u64, u32)>, of: u32, more: u64| {
-            let (sum, line) = map.entry(of).or_default();
-            (*sum, *line) = (*sum + more, event.line);
-        };
-        let is_input = |at: usize| event.addresses.get(at).is_some_and(|a| input.contains(a));
-        match (event.what, event.space) {
-            ("load", space) => {
-                for (at, lane) in event.lanes.iter().enumerate() {
-                    let thread = 32 * event.warp + lane;
-                    more(&mut self.got, thread, values);
-                    if space == "global" && is_input(at) {
-                        more(&mut self.loaded, thread, values);
-                        self.vectors |= values > 1;
-                    } else {
-                        more(&mut self.since, thread, values);
-                        let now = self.since[&thread];
-                        let most = self.burst.entry(thread).or_insert(now);
-                        *most = now.max(*most);
-                    }
-                }
-                if space == "global" && is_input(0) {
-                    self.sectors += u64::from(event.sectors);
-                } else {
-                    self.adding.entry(event.warp).or_insert(event.line);
-                }
-            }
-            ("atomic", _) => {
-                let lanes = event.lanes.len() as u64;
-                self.atomics = (self.atomics.0 + lanes, event.line);
-                for lane in &event.lanes {
-                    more(&mut self.got, 32 * event.warp + lane, values);
-                }
-            }
-            ("shuffle", _) => {
-                self.shuffles = true;
-                self.since.retain(|thread, _| thread / 32 != event.warp);
-                for lane in &event.lanes {
-                    more(&mut self.got, 32 * event.warp + lane, 1);
-                }
-                self.adding.entry(event.warp).or_insert(event.line);
-            }
-            ("redux" | "match" | "vote", _) => {
-                self.adding.entry(event.warp).or_insert(event.line);
-            }
-            ("barrier" | "warp barrier", _) => {
-                self.since.retain(|thread, _| thread / 32 != event.warp);
-                more(&mut self.waits, event.warp, 1);
-            }
-            _ => {}
-        }
-    }
-}
-
 /// Returns the number of warps that may have no elements: if each thread takes the same number of
 /// consecutive vectors, rounded up, the last threads of the grid have none.
 fn spare(scene: &Scene<'_>) -> u64 {
@@ -201,6 +106,8 @@ struct Limits {
     /// The maximum number of values that one lane reads from memory between two barriers, if the
     /// tree is in shared memory.
     burst: Option<u64>,
+    /// The maximum number of shuffles of one warp between two block barriers.
+    row: Option<u64>,
     /// The maximum number of barriers that one warp passes.
     waits: Option<u64>,
     /// The minimum number of warps in a block that combine values.
@@ -226,6 +133,9 @@ fn limits(scene: &Scene<'_>) -> Limits {
             got: Some(2 * each + tree),
             // Adding four values at a time also forms a tree.
             burst: Some(5 * outputs),
+            // Two shuffles more than a tree takes may broadcast a value. A single warp needs no
+            // barrier between its two trees.
+            row: Some(outputs * (if warps > 1 { shuffles } else { 2 * shuffles } + shuffles / 5 * 2)),
             waits: Some(3 * rounds + 8),
             adding: (warps / 4).max(1),
             atomics: 0,
@@ -234,6 +144,7 @@ fn limits(scene: &Scene<'_>) -> Limits {
             loaded: 2 * fair + 8,
             least: if task.copies { 0 } else { 8 * fair },
             burst: None,
+            row: None,
             got: Some(2 * fair + 8 + tree),
             // A ring needs a barrier for each stage.
             waits: (!task.copies).then_some(3 * rounds + 8),
@@ -244,6 +155,7 @@ fn limits(scene: &Scene<'_>) -> Limits {
             loaded: 2 * fair + 8,
             least: 0,
             burst: None,
+            row: None,
             got: (!task.same_bits).then_some(2 * fair + 8 + 2 * tree + grid),
             waits: None,
             adding: (warps / 4).max(1),
@@ -255,6 +167,7 @@ fn limits(scene: &Scene<'_>) -> Limits {
             loaded: 2 * fair + 8,
             least: 0,
             burst: None,
+            row: None,
             got: Some(2 * fair + 8 + 2 * tree + 8 * grid),
             waits: None,
             adding: (warps / 4).max(1),
@@ -424,6 +337,15 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
                 line,
             );
         }
+        let (warp, row, line) = busiest(&work.row);
+        if let Some(most) = limits.row.filter(|most| row > *most) {
+            return failure(
+                format!(
+                    "warp {warp} of block {block} executes {row} shuffles between two barriers, and at most {most} are allowed: it {adds} values one after another, but a tree over 32 lanes has 5 rounds"
+                ),
+                line,
+            );
+        }
         let (warp, waits, line) = busiest(&work.waits);
         if let Some(most) = limits.waits.filter(|most| waits > *most) {
             return failure(
@@ -473,6 +395,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         .or_else(|| copies::order(scene, seen))
         .or_else(|| shared::scattered(scene, seen))
         .or_else(|| shared::repeated(scene, seen))
+        .or_else(|| threads::rounded(scene))
         .or_else(|| threads::loads(scene, seen))
         .or_else(|| threads::unshuffled(scene, seen))
         .or_else(|| threads::voted(scene, seen))

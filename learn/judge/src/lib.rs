@@ -13,10 +13,12 @@
 //! * `case`: a kernel and its task.
 //! * `values`: the input of a kernel, which can be summed exactly.
 //! * `scene`: launches a kernel several times over the same memory.
+//! * `source`: checks the text of the kernel.
 //! * `held`: compares a kernel's results with the exact ones.
 //! * `right`, `clean` and `budget`: the three stages.
 //! * `unusual`: very large and small elements, NaN and infinities.
 //! * `long`: sizes beyond 32 bits.
+//! * `constants`: launches that follow from the constants of the kernel.
 //! * `lesson`: checks how the work is shared.
 //! * `types`: types and function names that explain a failure.
 //! * [`Verdict`]: the result.
@@ -25,12 +27,14 @@
 mod budget;
 mod case;
 mod clean;
+mod constants;
 mod cost;
 mod held;
 mod lesson;
 mod long;
 mod right;
 mod scene;
+mod source;
 mod task;
 mod tasks;
 mod types;
@@ -65,6 +69,10 @@ pub struct Kernel<'a> {
 pub fn judge(task: &'static Task, kernel: &Kernel<'_>, seed: u64) -> Verdict {
     let mut verdict = Verdict { task, seed, passed: Vec::new(), failure: None, printed: None };
     let mut modules = Vec::new();
+    if let Err(failure) = source::source(kernel.source) {
+        verdict.failure = Some(*failure);
+        return verdict;
+    }
     if kernel.ptx[0].is_none() {
         let said = "there is no PTX for `float`, the type whose counts are compared: compile the kernel for f32";
         verdict.failure = Some(Failure::new(Stage::Right, said.into()));

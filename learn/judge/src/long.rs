@@ -17,7 +17,7 @@ use crate::verdict::{Failure, Stage};
 /// The number of elements for a grid whose blocks have one tile each.
 const N: u64 = (1 << 32) + 13;
 /// The largest grid that CUDA allows.
-const BLOCKS: u64 = (1 << 31) - 1;
+pub(crate) const BLOCKS: u64 = (1 << 31) - 1;
 /// The number of elements for a grid whose blocks divide them in any way.
 const SHARED_OUT: u64 = 3 << 32;
 /// The number of neighbouring blocks that are run. These blocks lie around 2^31 elements and at the
@@ -147,7 +147,7 @@ fn windowed(
 }
 
 /// Like [`windowed`], for blocks of another size.
-fn of_threads(
+pub(crate) fn of_threads(
     case: &Case,
     threads: u32,
     each: u64,
@@ -230,7 +230,7 @@ fn shares(case: &Case) -> Result<(), Box<Failure>> {
 
 /// Runs the blocks at five positions in a grid whose threads have `each` elements. No two blocks
 /// may add the same element, and in total the blocks must add about their share of the elements.
-fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failure>> {
+pub(crate) fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failure>> {
     let threads = case.task.blocks[0];
     let grid = n / (each * u64::from(threads)) + u64::from(each == 1);
     let scene = case.scene(Element::F32, n, threads, grid as u32);

@@ -4,13 +4,14 @@ use numbers::{Element, group, mixed};
 use simt::{Arch, Schedule};
 
 use crate::case::{Case, Said};
+use crate::constants::constants;
 use crate::held::{held, once};
 use crate::lesson::lesson;
 use crate::long;
 use crate::scene::{Scene, blocks};
 use crate::task::{SIZES, Shape};
 use crate::unusual::unusual;
-use crate::values::{Values, cancelling, shown};
+use crate::values::{Values, cancelling, shown, sparse};
 use crate::verdict::{Failure, Stage};
 
 /// Sizes with many elements per thread, and with grids of many blocks.
@@ -39,9 +40,14 @@ pub(crate) fn right(case: &Case) -> Said {
         }
     }
     if matches!(case.task.shape, Shape::Tiles { .. }) {
+        // More blocks than needed: they have no elements.
         for (element, _) in &case.modules {
-            let grid = case.task.shape.grids(513, *usual)[0] + 1;
-            held(&case.scene(*element, 513, *usual, grid), case.seed)?;
+            for threads in case.task.blocks {
+                let grid = case.task.shape.grids(513, *threads)[0];
+                for more in [1, 5] {
+                    held(&case.scene(*element, 513, *threads, grid + more), case.seed)?;
+                }
+            }
         }
     }
     for threads in others {
@@ -92,6 +98,7 @@ pub(crate) fn right(case: &Case) -> Said {
     if let Some(most) = long::long(case)? {
         said += &format!(", and {most} elements");
     }
+    constants(case)?;
     if case.task.same_bits {
         same_bits(case)?;
         said += match case.task.shape {
@@ -111,25 +118,26 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
     // This size depends on the seed, so a kernel cannot fix its order for known sizes alone.
     let power = 1 << (18 + case.seed % 4);
     let longer = (Element::F32, power + mixed(case.seed) % power);
-    let wide = [9000, 11_000, 13_000].map(|n| (Element::F32, n + case.seed % 1000));
+    let wide = [9000, 11_000, 13_000, 260_000, 260_000, 260_000].map(|n| (Element::F32, n + case.seed % 1000));
     let sizes = sizes.into_iter().chain([long, longer]).chain(wide);
     for (at, (element, n)) in sizes.enumerate() {
         if !case.has(element) {
             continue;
         }
         let values = match at {
-            5.. => cancelling(element, n, case.seed),
+            5..8 => cancelling(element, n, case.seed),
+            8.. => sparse(element, n, mixed(case.seed) ^ at as u64, [32, 1, 8][at - 8]),
             _ => Values::rounded(element, n, case.seed).bytes(),
         };
         let mut first: Option<(String, Vec<u8>, f64)> = None;
         let mut runs: Vec<(u32, Schedule, Option<Arch>)> = Vec::new();
         let grids = case.task.shape.grids(n, threads);
-        let order = |grid: u32| Schedule::Adversarial(case.seed.wrapping_add(u64::from(grid)) >> 1);
+        let order = |of: u32| Schedule::Adversarial((case.seed >> 1).wrapping_add(u64::from(of)));
         for grid in grids.iter().copied().chain([7]).filter(|_| at != 4) {
             runs.extend([(grid, Schedule::Converged, None), (grid, order(grid), None)]);
         }
-        // The first size is also run in more orders, on other GPUs, and on more grids, and the last
-        // two sizes are also run on large grids.
+        // The first size is also run in more orders, on other GPUs, and on more grids, and later
+        // sizes are also run on large grids.
         let mailbox = matches!(case.task.shape, Shape::Mailbox { .. });
         match at {
             0 => {
@@ -158,7 +166,11 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
             // A sum that is added in order of arrival can have the same bits in many orders of
             // execution.
             runs.extend((20..40).filter(|_| at < 2).map(|seed| (7, order(seed), None)));
-            runs.extend((40..48).filter(|_| at == 0).map(|seed| (250, order(seed), None)));
+            // One seed in four starts all blocks, so that messages arrive while the last block polls.
+            // Only a large input has elements for all blocks.
+            let all = (40..72).filter(|seed| (case.seed >> 1).wrapping_add(*seed) % 4 == 3);
+            let all = all.filter(|_| at >= 8);
+            runs.extend(all.map(|seed| (250, order(seed as u32), None)));
             runs.sort_by_key(|(grid, ..)| *grid);
         }
         let mut compared = None;

@@ -17,6 +17,7 @@ pub(crate) fn unusual(case: &Case) -> Result<(), Box<Failure>> {
     magnitudes(case)?;
     subnormals(case)?;
     specials(case)?;
+    walking(case)?;
     opposite(case)?;
     zeros(case)
 }
@@ -245,6 +246,64 @@ fn specials(case: &Case) -> Result<(), Box<Failure>> {
     Ok(())
 }
 
+/// The number of positions of an infinity.
+const PLACES: u64 = 64;
+
+/// Checks results of zeros and one infinity, whose position goes through a tile, or through the
+/// whole input if there are no tiles.
+fn walking(case: &Case) -> Result<(), Box<Failure>> {
+    let infinity = f32::INFINITY.to_le_bytes();
+    let start = mixed(case.seed);
+    let Shape::Tiles { each } = case.task.shape else {
+        let (n, threads) = (5200 + case.seed % 1000, case.task.blocks[0]);
+        let grid = *case.task.shape.grids(n, threads).last().expect("a grid");
+        let scene = case.scene(Element::F32, n, threads, grid);
+        return (0..PLACES / 2).try_for_each(|k| {
+            let at = ((start + k * 2 * n / PLACES) % n) as usize;
+            let mut bytes = vec![0; 4 * n as usize];
+            bytes[4 * at..4 * at + 4].copy_from_slice(&infinity);
+            walked(&Scene { watched: false, ..scene }, &bytes, |_| at)
+        });
+    };
+    for threads in case.task.blocks {
+        let tile = each * u64::from(*threads);
+        let tiles = PLACES.min(tile);
+        let scene = case.scene(Element::F32, tiles * tile, *threads, tiles as u32);
+        let step = tile / tiles;
+        let place = |k: u64| (k * tile + (start + k * step + start % step) % tile) as usize;
+        let mut bytes = vec![0; 4 * scene.n as usize];
+        for k in 0..tiles {
+            bytes[4 * place(k)..4 * place(k) + 4].copy_from_slice(&infinity);
+        }
+        walked(&Scene { watched: false, ..scene }, &bytes, |k| place(k as u64))?;
+    }
+    Ok(())
+}
+
+/// Checks that all results are infinite.
+fn walked(
+    scene: &Scene<'_>,
+    bytes: &[u8],
+    place: impl Fn(usize) -> usize,
+) -> Result<(), Box<Failure>> {
+    let left = scene.run_bytes(bytes)?.left.remove(0);
+    for results in left.results {
+        let shares = matches!(scene.task.shape, Shape::Shares { .. });
+        let results = if shares { vec![results.iter().sum::<f64>()] } else { results };
+        if let Some(at) = results.iter().position(|given| *given != f64::INFINITY) {
+            let said = format!(
+                "{}, where the elements are zeros but for `in[{}]`, which is infinite: the result for {} is {}: use each element once, and multiply or subtract none",
+                scene.what(),
+                place(at),
+                elements(&held_by(scene, at)),
+                shown(scene.element, results[at])
+            );
+            return Err(Box::new(Failure::new(Stage::Right, said)));
+        }
+    }
+    Ok(())
+}
+
 /// Checks a sum that contains infinities of both signs, which is NaN. One thread may have both.
 fn opposite(case: &Case) -> Result<(), Box<Failure>> {
     if !matches!(case.task.shape, Shape::Shares { .. } | Shape::Single { .. } | Shape::Alone) {
@@ -287,6 +346,7 @@ fn zeros(case: &Case) -> Result<(), Box<Failure>> {
         let values = Values::draw(*element, n, case.seed, Draw::Negative);
         let (mut bytes, size) = (values.bytes(), element.size());
         lows(&scene)?;
+        lows(&Scene { n: 1, grid: 1, ..scene })?;
         let place = &mut bytes[(size * at) as usize..(size * (at + 1)) as usize];
         place.fill(0);
         largest(&scene, &bytes, at, 0.0)?;
@@ -329,20 +389,34 @@ fn lows(scene: &Scene<'_>) -> Result<(), Box<Failure>> {
         Element::F32 => (f64::NEG_INFINITY, f32::NEG_INFINITY.to_le_bytes().to_vec()),
         Element::F64 => (f64::NEG_INFINITY, f64::NEG_INFINITY.to_le_bytes().to_vec()),
     };
-    let seen = scene.run_bytes(&bytes.repeat(scene.n as usize))?;
-    let maxima = seen.left[0].results.last().expect("the maxima");
-    match maxima.iter().find(|given| **given != lowest) {
-        None => Ok(()),
-        Some(given) => {
-            let said = format!(
-                "{}, where all elements are {}: a maximum is {}: the neutral element of the maximum is the lowest value of the type",
-                scene.what(),
-                shown(scene.element, lowest),
-                shown(scene.element, *given)
-            );
-            Err(Box::new(Failure::new(Stage::Right, said)))
+    let left = scene.run_bytes(&bytes.repeat(scene.n as usize))?.left.remove(0);
+    let maxima = left.results.last().expect("the maxima");
+    let failure = |said: String| {
+        let all = format!("{}, where all elements are {}", scene.what(), shown(scene.element, lowest));
+        Err(Box::new(Failure::new(Stage::Right, format!("{all}: {said}"))))
+    };
+    if let Some(given) = maxima.iter().find(|given| **given != lowest) {
+        return failure(format!(
+            "a maximum is {}: the neutral element of the maximum is the lowest value of the type",
+            shown(scene.element, *given)
+        ));
+    }
+    if scene.task.operation == Operation::Max {
+        return Ok(());
+    }
+    for (at, given) in left.results[0].iter().enumerate() {
+        // The sum of an even number of the lowest `int` wraps to 0.
+        let wraps = scene.element == Element::I32 && held_by(scene, at).len() % 2 == 0;
+        let sum = if wraps { 0.0 } else { lowest };
+        if *given != sum {
+            return failure(format!(
+                "a sum is {} instead of {}: the lowest value is an element like any other",
+                shown(scene.element, *given),
+                shown(scene.element, sum)
+            ));
         }
     }
+    Ok(())
 }
 
 /// Returns the sum plus the rounding errors of its additions (Neumaier's algorithm).

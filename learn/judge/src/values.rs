@@ -263,7 +263,11 @@ fn special(element: Element, n: u64, seed: u64) -> Vec<f64> {
 /// Returns numbers whose exponents differ widely, and their bytes. The element type represents each
 /// number exactly.
 pub(crate) fn magnitude(element: Element, n: u64, seed: u64) -> (Vec<f64>, Vec<u8>) {
-    let spread = if element == Element::F32 { 200 } else { 1600 };
+    spread(element, n, seed, if element == Element::F32 { 200 } else { 1600 })
+}
+
+/// Returns numbers whose exponents differ by up to `spread`, and their bytes.
+fn spread(element: Element, n: u64, seed: u64, spread: i32) -> (Vec<f64>, Vec<u8>) {
     let number = |place: u64| {
         let random = mixed(seed ^ place ^ n << 32);
         let exponent = (random >> 32) as i32 % (spread + 1);
@@ -285,6 +289,20 @@ pub(crate) fn cancelling(element: Element, n: u64, seed: u64) -> Vec<u8> {
     let half = n as usize / 2;
     for place in 0..half {
         numbers[half + place] = -numbers[(place * 7919 + 3) % half];
+    }
+    bytes(element, &numbers)
+}
+
+/// Returns the bytes of zeros and four groups of eight numbers of similar magnitude. The numbers of
+/// a group lie in tiles of 1024 elements that are `stride` tiles apart. If each block adds every
+/// 250th tile, each of these blocks has one number, so only the order in which the sums of blocks
+/// are added changes the result.
+pub(crate) fn sparse(element: Element, n: u64, seed: u64, stride: u64) -> Vec<u8> {
+    let (some, _) = spread(element, 32, seed, 4);
+    let mut numbers = vec![0.0; n as usize];
+    for (k, number) in (0..).zip(some) {
+        let tile = seed % 8 + k / 8 * 5 + k % 8 * stride;
+        numbers[(1024 * tile + seed % 1000) as usize] = number;
     }
     bytes(element, &numbers)
 }

@@ -68,6 +68,9 @@ impl Team<'_> {
                         "an mbarrier for {count} arrivals: the number must be from 1 to {MOST}"
                     )));
                 }
+                if self.mbarriers.contains_key(&key) {
+                    return Err(bad(again(addr)));
+                }
                 let count = count as u32;
                 self.mbarriers.insert(key, Object { count, pending: count, bytes: 0, phase: 0 });
                 obs.mbarrier(at, &event(MbarrierOp::Init(count), 0, false));
@@ -353,4 +356,11 @@ impl Team<'_> {
 
 fn none(addr: u64) -> String {
     format!("there is no mbarrier at shared address {addr:#x}")
+}
+
+fn again(addr: u64) -> String {
+    format!(
+        "the mbarrier at shared address {addr:#x} is initialized again, which PTX does not define: \
+         initialize it once and use its phases, or execute `mbarrier.inval` first"
+    )
 }

@@ -13,6 +13,9 @@ struct Stage {
     at: Range<u64>,
     /// The number of the event at which the copy begins.
     begin: usize,
+    /// The warp that requests the copy, and the number of its first load from the copied bytes.
+    by: u32,
+    own: Option<usize>,
     /// The number, the warp and the line of the last load from the copied bytes.
     read: Option<(usize, u32, u32)>,
     /// The `mbarrier`, and the warps that have waited for the copy, each with the number of the
@@ -27,6 +30,9 @@ pub(super) fn copies(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     if !scene.task.copies {
         return None;
     }
+    if let Some(said) = unfenced(scene) {
+        return Some((said, 0));
+    }
     let found = |block| {
         by_lanes(block)
             .or_else(|| pieces(block))
@@ -34,6 +40,16 @@ pub(super) fn copies(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
             .or_else(|| alone(block))
     };
     seen.traced.iter().find_map(found)
+}
+
+/// Returns a failure if no fence makes the initialized barriers visible to bulk copies.
+fn unfenced(scene: &Scene<'_>) -> Option<String> {
+    let kernel = scene.module.kernel(&scene.entry().ok()?)?;
+    let has = |name: &str| (0..kernel.len() as u32).any(|pc| kernel.text(pc).contains(name));
+    let is_unfenced = has("mbarrier.init") && !has("fence.mbarrier_init") && !has("fence.proxy.async");
+    is_unfenced.then(|| {
+        "no fence follows the initialization of the barriers, so a bulk copy need not see it: `init` ends with `fence.mbarrier_init.release.cluster`".to_owned()
+    })
 }
 
 /// Finds a copy of a stage that is not the block's next one. Returns the message and the line.
@@ -140,7 +156,15 @@ fn alone(block: &BlockTrace) -> Option<(String, u32)> {
                 let at = event.addresses[0];
                 let at = at..at + u64::from(event.bytes);
                 let (mbarrier, waits) = (event.mbarrier, Vec::new());
-                stages.push(Stage { at, begin: time, read: None, mbarrier, waits });
+                stages.push(Stage {
+                    at,
+                    begin: time,
+                    by: event.warp,
+                    own: None,
+                    read: None,
+                    mbarrier,
+                    waits,
+                });
             }
             ("wait", _) => {
                 // A wait is for the first copy of this barrier for which the warp has not waited.
@@ -159,6 +183,9 @@ fn alone(block: &BlockTrace) -> Option<(String, u32)> {
                     |stage: &&mut Stage| event.addresses.iter().any(|at| stage.at.contains(at));
                 if let Some(stage) = stages.iter_mut().rev().find(of) {
                     stage.read = Some((time, event.warp, event.line));
+                    if stage.by == event.warp {
+                        stage.own.get_or_insert(time);
+                    }
                 }
             }
             _ => {}
@@ -175,6 +202,17 @@ fn alone(block: &BlockTrace) -> Option<(String, u32)> {
         .filter(|(_, (end, warp, _))| is_alone(*end, *warp))
         .map(|(_, (.., line))| *line)
         .collect();
+    // The warp that requests the stages must request the next one before it adds this one.
+    let late = stages.windows(2).filter(|pair| pair[0].own.is_some_and(|own| own < pair[1].begin));
+    let late = late.count();
+    if 4 * late > read.len() {
+        let said = format!(
+            "block {} adds {} stages, and requests {late} of them only after it has added elements of the stage before: request the next stage before you add this one, so that its copy is in flight meanwhile",
+            block.block,
+            read.len(),
+        );
+        return Some((said, read[0].1.2));
+    }
     // While the block adds the last stage, no copies are left.
     let before = alone.len().max(1) - 1;
     (4 * before > read.len()).then(|| {

@@ -7,6 +7,7 @@ use std::ops::Range;
 use simt::observe::TraceEvent;
 
 use crate::scene::{Scene, Seen};
+use crate::values::{Draw, Values};
 
 /// Returns the message and the line for a kernel whose messages are not those that the exercise
 /// requires.
@@ -76,33 +77,63 @@ fn consumer(seen: &Seen, slots: &Range<u64>) -> Result<Option<u64>, [u64; 2]> {
     Ok(all.pop_last())
 }
 
-/// Runs only blocks that publish, and returns a failure if the words that they leave have no flag, or
-/// if there are too few of them.
+/// Runs only blocks that publish. Returns a failure if they wait for the block that polls, if the
+/// words that they leave have no flag, or if there are too few of these words.
 fn layout(scene: &Scene<'_>, consumer: u64) -> Option<String> {
-    let grid = u64::from(scene.grid);
-    let window = match consumer >= grid - consumer - 1 {
-        true => (0, consumer),
-        false => (consumer + 1, grid),
+    let scene = Scene { watched: false, traced: false, ..*scene };
+    let last = u64::from(scene.grid) - 1;
+    let window = |end: u64| if 2 * consumer >= last { (0, end) } else { (consumer + 1, end + 1) };
+    let here = Scene { window: Some(window(consumer.max(last - consumer))), ..scene };
+    let bytes = |n| Values::draw(scene.element, n, scene.n, Draw::Signed).bytes();
+    let flags = match flags(&here, &bytes(scene.n)) {
+        Ok(flags) => flags,
+        Err(said) => return Some(said),
     };
-    let scene = Scene { window: Some(window), watched: false, traced: false, ..*scene };
-    let values =
-        crate::values::Values::draw(scene.element, scene.n, scene.n, crate::values::Draw::Signed);
-    // A block that waits for other blocks does not end if those blocks do not run.
-    let left = scene.run(&[values]).ok()?.left.remove(0);
-    let used: Vec<(usize, u64)> = left.words.into_iter().enumerate().filter(|w| w.1 != 0).collect();
+    // A sum of 0 shows which half is the flag.
+    if let Err(said) = self::flags(&here, &vec![0; bytes(scene.n).len()]) {
+        return Some(said);
+    }
+    let more = Scene { n: scene.n + 1, ..here };
+    match self::flags(&more, &bytes(more.n)) {
+        Ok(others) if others == flags => {}
+        Ok(_) => {
+            return Some(format!(
+                "the flags differ from those for n = {}: a flag that depends on n is 0 for some n, so use a constant",
+                numbers::size(more.n)
+            ));
+        }
+        Err(said) => return Some(said),
+    }
+    let most = scene.task.shape.most().filter(|_| consumer == 0 || consumer == last)?;
+    let end = u64::from(most) - 1;
+    let large = Scene { grid: most, window: Some(window(end)), ..scene };
+    self::flags(&large, &bytes(scene.n)).err()
+}
+
+/// Runs the blocks of a window, checks the words that they leave, and returns the flags.
+fn flags(scene: &Scene<'_>, bytes: &[u8]) -> Result<BTreeSet<u64>, String> {
+    let (first, end) = scene.window.unwrap_or_default();
+    let blocks = format!("the blocks {first} to {}", end - 1);
+    let Ok(mut seen) = scene.run_bytes(bytes) else {
+        return Err(format!(
+            "in a grid of {} blocks, {blocks} do not end unless the remaining block runs at the same time, and it may start only when they have ended: only the block that polls may wait",
+            scene.grid
+        ));
+    };
+    let words = seen.left.remove(0).words;
+    let used: Vec<(usize, u64)> = words.into_iter().enumerate().filter(|w| w.1 != 0).collect();
     let rule = "the upper half of a word is its flag, and the lower half is a part of the sum";
-    let words = scene.element.size() / 4;
-    let blocks = format!("the blocks {} to {}", window.0, window.1 - 1);
     if let Some((at, word)) = used.iter().find(|(_, word)| word >> 32 == 0) {
-        return Some(format!(
+        return Err(format!(
             "after {blocks} have published their sums, `slots[{at}]` is {word:#018x}, whose upper half is 0: {rule}"
         ));
     }
-    let least = words * (window.1 - window.0);
-    ((used.len() as u64) < least).then(|| {
-        format!(
+    let least = scene.element.size() / 4 * (end - first);
+    match (used.len() as u64) < least {
+        true => Err(format!(
             "after {blocks} have published their sums, {} words of `slots` have a message, but the sums have {least} times four bytes: {rule}",
             used.len()
-        )
-    })
+        )),
+        false => Ok(used.iter().map(|(_, word)| word >> 32).collect()),
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use simt::observe::BlockTrace;
+
 use crate::cost::{CONFLICTS, DIVERGENT};
 use crate::scene::{Scene, Seen};
 use crate::task::Shape;
@@ -46,6 +48,9 @@ pub(super) fn read_back(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)>
         return None;
     }
     seen.traced.iter().find_map(|block| {
+        if let Some(found) = added_late(seen, block) {
+            return Some(found);
+        }
         // The threads and addresses of the stores before the first barrier.
         let mut stored: BTreeSet<(u32, u64)> = BTreeSet::new();
         block.rounds.first()?.events.iter().find_map(|event| {
@@ -68,6 +73,27 @@ pub(super) fn read_back(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)>
             }
             None
         })
+    })
+}
+
+/// Finds a thread that loads an element after it has stored a value in shared memory.
+fn added_late(seen: &Seen, block: &BlockTrace) -> Option<(String, u32)> {
+    let mut stored = BTreeSet::new();
+    block.rounds.iter().flat_map(|round| &round.events).find_map(|event| {
+        let mut threads = event.lanes.iter().map(|lane| 32 * event.warp + lane);
+        match (event.what, event.space) {
+            ("store", "shared") => stored.extend(threads),
+            ("load", "global") if event.addresses.iter().all(|at| seen.input.contains(at)) => {
+                let thread = threads.find(|thread| stored.contains(thread))?;
+                let said = format!(
+                    "thread {thread} of block {} loads an element after it has stored a value in shared memory: load both elements first, and add them in a register",
+                    block.block
+                );
+                return Some((said, event.line));
+            }
+            _ => {}
+        }
+        None
     })
 }
 
@@ -124,6 +150,9 @@ pub(super) fn scattered(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)>
     if !is_idea || divergent > DIVERGENCE * u64::from(scene.grid * scene.threads / 32) {
         return None;
     }
+    if let Some(found) = by_low_bits(scene) {
+        return Some(found);
+    }
     let rounds = seen.traced.iter().flat_map(|block| &block.rounds);
     let mut loads = rounds
         .flat_map(|round| &round.events)
@@ -136,4 +165,32 @@ pub(super) fn scattered(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)>
         event.warp
     );
     Some((said, event.line))
+}
+
+/// Finds a condition on the lowest bits of the thread's index, which chooses lanes that are not
+/// neighbours. Returns the message and the line.
+fn by_low_bits(scene: &Scene<'_>) -> Option<(String, u32)> {
+    let kernel = scene.module.kernel(&scene.entry().ok()?)?;
+    let (mut index, mut low): (BTreeSet<&str>, BTreeSet<&str>) = (["%tid.x"].into(), [].into());
+    let line = (0..kernel.len() as u32).find_map(|pc| {
+        let mut words = kernel.text(pc).split([' ', ',', ';']).filter(|word| !word.is_empty());
+        let op = words.find(|word| !word.starts_with('@'))?;
+        let (result, of): (&str, Vec<&str>) = (words.next()?, words.collect());
+        let from = |set: &BTreeSet<&str>| of.iter().any(|word| set.contains(word));
+        let mask = of.iter().find_map(|word| word.parse::<u32>().ok());
+        if op.starts_with("setp.") && from(&low) {
+            return Some(kernel.line(pc));
+        }
+        let ands = op.starts_with("and.b") || op.starts_with("rem.");
+        if from(&index) && ands && mask.is_none_or(|mask| mask < 31) {
+            low.insert(result);
+        } else if from(&index) && (ands || op.starts_with("mov.") || op.starts_with("cvt.")) {
+            index.insert(result);
+        }
+        None
+    })?;
+    let said = format!(
+        "line {line} chooses lanes by the lowest bits of their index, so the lanes that add are not neighbours: let neighbouring lanes do the additions"
+    );
+    Some((said, line))
 }

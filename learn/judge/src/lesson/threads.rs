@@ -64,7 +64,8 @@ pub(super) fn unshuffled(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)
 /// The maximum number of votes of a warp, such as those that compute masks.
 const VOTES: usize = 8;
 
-/// Finds a warp that computes its result bit by bit from votes. Returns the message and the line.
+/// Finds a warp that computes its result bit by bit from votes, or by an instruction that `float`
+/// lacks. Returns the message and the line.
 pub(super) fn voted(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     if !matches!(scene.task.shape, Shape::Tiles { .. }) {
         return None;
@@ -72,7 +73,14 @@ pub(super) fn voted(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     seen.traced.iter().find_map(|block| {
         let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
         let events = block.rounds.iter().flat_map(|round| &round.events);
-        events.filter(|event| matches!(event.what, "vote" | "match")).find_map(|event| {
+        events.filter(|event| matches!(event.what, "vote" | "match" | "redux")).find_map(|event| {
+            if event.what == "redux" {
+                let said = format!(
+                    "warp {} of block {} combines its values by a single instruction, which only integers have: let the lanes form a tree in every type",
+                    event.warp, block.block
+                );
+                return Some((said, event.line));
+            }
             let count = votes.entry(event.warp).or_default();
             *count += 1;
             (*count > VOTES).then(|| {
@@ -173,4 +181,32 @@ pub(super) fn spread(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
         group(bytes / scene.element.size())
     );
     Some((said, event.line))
+}
+
+/// Finds a conversion to `float` and back of a number that depends on the block or on n. Returns the
+/// message and the line. A `float` has 24 significant bits, so the index is wrong in a large grid.
+pub(super) fn rounded(scene: &Scene<'_>) -> Option<(String, u32)> {
+    let kernel = scene.module.kernel(&scene.entry().ok()?)?;
+    let mut large: BTreeSet<&str> = ["%ctaid.x", "%nctaid.x"].into();
+    let line = (0..kernel.len() as u32).find_map(|pc| {
+        let mut words = kernel.text(pc).split([' ', ',', ';', '[', ']', '{', '}', '|']);
+        let op = words.find(|word| !word.starts_with('@'))?;
+        let mut registers = words.filter(|word| word.starts_with('%'));
+        let result = registers.next().filter(|_| !op.starts_with("st."))?;
+        let from = registers.any(|register| large.contains(register));
+        // A loaded element does not depend on its index.
+        let loads = op.starts_with("ld.") || op.starts_with("atom.");
+        if if loads { !op.starts_with("ld.param.") } else { !from } {
+            return None;
+        }
+        large.insert(result);
+        let parts: Vec<&str> = op.split('.').collect();
+        let to = parts.get(parts.len().wrapping_sub(2))?;
+        let back = op.starts_with("cvt.") && op.ends_with(".f32") && to.starts_with(['s', 'u']);
+        back.then(|| kernel.line(pc))
+    })?;
+    let said = format!(
+        "line {line} computes an index or a size in `float`, which rounds whole numbers beyond 2^24: compute it in `unsigned long long`"
+    );
+    Some((said, line))
 }
