@@ -101,6 +101,11 @@ fn tiles(
     if whole >= 3 && whole.div_ceil(tile) < BLOCKS {
         for n in [whole - 1, whole, whole + 1] {
             let blocks = n.div_ceil(tile);
+            if n < WHOLE / 16 {
+                let scene = case.scene(element, n, threads, blocks as u32);
+                once(&scene, case.seed)?;
+                continue;
+            }
             run(n, blocks.saturating_sub(2)..blocks)?;
         }
         let block = whole / tile;
@@ -120,7 +125,11 @@ fn wholes(case: &Case, element: Element, whole: u64) -> Result<(), Box<Failure>>
             once(&Scene { watched: n < 1 << 12, ..scene }, case.seed)?;
         }
     }
-    if matches!(case.task.shape, Shape::Shares { .. }) && whole > WHOLE && whole < 3 << 32 && usize::BITS == 64 {
+    if matches!(case.task.shape, Shape::Shares { .. })
+        && whole > WHOLE
+        && whole < 3 << 32
+        && usize::BITS == 64
+    {
         shared_out(case, whole + 1, 64)?;
     }
     for grid in [whole, whole + 1] {

@@ -135,7 +135,9 @@ fn limits(scene: &Scene<'_>) -> Limits {
             burst: Some(5 * outputs),
             // Two shuffles more than a tree takes may broadcast a value. A single warp needs no
             // barrier between its two trees.
-            row: Some(outputs * (if warps > 1 { shuffles } else { 2 * shuffles } + shuffles / 5 * 2)),
+            row: Some(
+                outputs * (if warps > 1 { shuffles } else { 2 * shuffles } + shuffles / 5 * 2),
+            ),
             waits: Some(3 * rounds + 8),
             adding: (warps / 4).max(1),
             atomics: 0,
@@ -393,6 +395,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
     }
     let found = copies::loads(scene, seen)
         .or_else(|| copies::order(scene, seen))
+        .or_else(|| shared::added_late(scene, seen))
         .or_else(|| shared::scattered(scene, seen))
         .or_else(|| shared::repeated(scene, seen))
         .or_else(|| threads::rounded(scene))

@@ -118,7 +118,8 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
     // This size depends on the seed, so a kernel cannot fix its order for known sizes alone.
     let power = 1 << (18 + case.seed % 4);
     let longer = (Element::F32, power + mixed(case.seed) % power);
-    let wide = [9000, 11_000, 13_000, 260_000, 260_000, 260_000].map(|n| (Element::F32, n + case.seed % 1000));
+    let wide = [9000, 11_000, 13_000, 260_000, 260_000, 260_000]
+        .map(|n| (Element::F32, n + case.seed % 1000));
     let sizes = sizes.into_iter().chain([long, longer]).chain(wide);
     for (at, (element, n)) in sizes.enumerate() {
         if !case.has(element) {

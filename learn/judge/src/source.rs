@@ -4,20 +4,21 @@
 use crate::verdict::{Failure, Stage};
 
 /// The beginnings of macros that differ between GPUs, compilers and compilations.
-const MACROS: [&str; 8] = [
-    "__CUDA_ARCH",
-    "__CUDACC",
-    "__NVCC",
-    "__clang",
-    "__GNUC",
-    "__DATE__",
-    "__TIME",
-    "__COUNTER__",
-];
+const MACROS: [&str; 8] =
+    ["__CUDA_ARCH", "__CUDACC", "__NVCC", "__clang", "__GNUC", "__DATE__", "__TIME", "__COUNTER__"];
 
 /// The beginnings of instructions that order accesses to memory, or that access memory.
 const ORDERS: [&str; 10] = [
-    "bar.", "barrier.", "membar", "fence", "mbarrier.", "cp.", "st.", "red.", "atom.", "multimem.",
+    "bar.",
+    "barrier.",
+    "membar",
+    "fence",
+    "mbarrier.",
+    "cp.",
+    "st.",
+    "red.",
+    "atom.",
+    "multimem.",
 ];
 
 /// Checks a source.

@@ -392,7 +392,8 @@ fn lows(scene: &Scene<'_>) -> Result<(), Box<Failure>> {
     let left = scene.run_bytes(&bytes.repeat(scene.n as usize))?.left.remove(0);
     let maxima = left.results.last().expect("the maxima");
     let failure = |said: String| {
-        let all = format!("{}, where all elements are {}", scene.what(), shown(scene.element, lowest));
+        let all =
+            format!("{}, where all elements are {}", scene.what(), shown(scene.element, lowest));
         Err(Box::new(Failure::new(Stage::Right, format!("{all}: {said}"))))
     };
     if let Some(given) = maxima.iter().find(|given| **given != lowest) {

@@ -46,7 +46,8 @@ pub(super) fn copies(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
 fn unfenced(scene: &Scene<'_>) -> Option<String> {
     let kernel = scene.module.kernel(&scene.entry().ok()?)?;
     let has = |name: &str| (0..kernel.len() as u32).any(|pc| kernel.text(pc).contains(name));
-    let is_unfenced = has("mbarrier.init") && !has("fence.mbarrier_init") && !has("fence.proxy.async");
+    let is_unfenced =
+        has("mbarrier.init") && !has("fence.mbarrier_init") && !has("fence.proxy.async");
     is_unfenced.then(|| {
         "no fence follows the initialization of the barriers, so a bulk copy need not see it: `init` ends with `fence.mbarrier_init.release.cluster`".to_owned()
     })
@@ -145,7 +146,8 @@ fn idle(scene: &Scene<'_>, block: &BlockTrace) -> Option<(String, u32)> {
 }
 
 /// Returns a failure if, for more than one stage in four, no other copy is underway when the
-/// stage's last value is read. A copy is underway until the reading warp has waited for it. The
+/// stage's last value is read, or if the warp that requests the stages adds a stage before it
+/// requests the next one. A copy is underway until the reading warp has waited for it. The
 /// block's last stage does not count.
 fn alone(block: &BlockTrace) -> Option<(String, u32)> {
     let mut stages: Vec<Stage> = Vec::new();
@@ -202,26 +204,26 @@ fn alone(block: &BlockTrace) -> Option<(String, u32)> {
         .filter(|(_, (end, warp, _))| is_alone(*end, *warp))
         .map(|(_, (.., line))| *line)
         .collect();
-    // The warp that requests the stages must request the next one before it adds this one.
-    let late = stages.windows(2).filter(|pair| pair[0].own.is_some_and(|own| own < pair[1].begin));
-    let late = late.count();
-    if 4 * late > read.len() {
-        let said = format!(
-            "block {} adds {} stages, and requests {late} of them only after it has added elements of the stage before: request the next stage before you add this one, so that its copy is in flight meanwhile",
-            block.block,
-            read.len(),
-        );
-        return Some((said, read[0].1.2));
-    }
     // While the block adds the last stage, no copies are left.
     let before = alone.len().max(1) - 1;
-    (4 * before > read.len()).then(|| {
+    if 4 * before > read.len() {
         let said = format!(
             "block {} adds {} stages, and while it adds {} of them no other copy is in flight: request the next stage before you wait for this one",
             block.block,
             read.len(),
             alone.len()
         );
-        (said, alone[0])
+        return Some((said, alone[0]));
+    }
+    // The warp that requests the stages must request the next one before it adds this one.
+    let late = stages.windows(2).filter(|pair| pair[0].own.is_some_and(|own| own < pair[1].begin));
+    let late = late.count();
+    (4 * late > read.len()).then(|| {
+        let said = format!(
+            "block {} adds {} stages, and requests {late} of them only after it has added elements of the stage before: request the next stage before you add this one, so that its copy is in flight meanwhile",
+            block.block,
+            read.len(),
+        );
+        (said, read[0].1.2)
     })
 }

@@ -48,9 +48,6 @@ pub(super) fn read_back(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)>
         return None;
     }
     seen.traced.iter().find_map(|block| {
-        if let Some(found) = added_late(seen, block) {
-            return Some(found);
-        }
         // The threads and addresses of the stores before the first barrier.
         let mut stored: BTreeSet<(u32, u64)> = BTreeSet::new();
         block.rounds.first()?.events.iter().find_map(|event| {
@@ -76,8 +73,14 @@ pub(super) fn read_back(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)>
     })
 }
 
-/// Finds a thread that loads an element after it has stored a value in shared memory.
-fn added_late(seen: &Seen, block: &BlockTrace) -> Option<(String, u32)> {
+/// In an exercise with two elements per thread, finds a thread that loads an element after it has
+/// stored a value in shared memory. Returns the message and the line.
+pub(super) fn added_late(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
+    let is_two = matches!(scene.task.shape, Shape::Tiles { each: 2 });
+    seen.traced.iter().filter(|_| is_two).find_map(|block| late_in(seen, block))
+}
+
+fn late_in(seen: &Seen, block: &BlockTrace) -> Option<(String, u32)> {
     let mut stored = BTreeSet::new();
     block.rounds.iter().flat_map(|round| &round.events).find_map(|event| {
         let mut threads = event.lanes.iter().map(|lane| 32 * event.warp + lane);

@@ -41,7 +41,12 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn of(block: &BlockTrace, input: &Range<u64>, doubles: &BTreeSet<u32>, size: u64) -> Work {
+    pub(super) fn of(
+        block: &BlockTrace,
+        input: &Range<u64>,
+        doubles: &BTreeSet<u32>,
+        size: u64,
+    ) -> Work {
         let mut work = Work::default();
         for event in block.rounds.iter().flat_map(|round| &round.events) {
             // In every exercise, a `double` counts as one value, regardless of the element type.
@@ -61,7 +66,9 @@ impl Work {
             let (sum, line) = map.entry(of).or_default();
             (*sum, *line) = (*sum + more, event.line);
         };
-        let words = || event.addresses.iter().flat_map(|at| at / 4..(at + u64::from(event.bytes).max(4)) / 4);
+        let words = || {
+            event.addresses.iter().flat_map(|at| at / 4..(at + u64::from(event.bytes).max(4)) / 4)
+        };
         let is_input = |at: usize| event.addresses.get(at).is_some_and(|a| input.contains(a));
         match (event.what, event.space) {
             ("load", space) => {
