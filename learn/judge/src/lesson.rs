@@ -6,7 +6,7 @@
 mod copies;
 mod mailbox;
 mod shared;
-mod threads;
+pub(crate) mod threads;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -355,6 +355,14 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
                     "warp {warp} of block {block} waits at {waits} barriers, but at most {most} are allowed: a tree over {} threads has {} rounds, one after another",
                     scene.threads,
                     scene.threads.next_power_of_two().ilog2()
+                ),
+                line,
+            );
+        }
+        if let Some((warp, line)) = work.decoy().filter(|_| work.adding.len() == 1) {
+            return failure(
+                format!(
+                    "warp {warp} of block {block} {adds} values, but no other warp reads the result, so one warp does all the work"
                 ),
                 line,
             );

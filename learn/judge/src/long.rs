@@ -9,6 +9,7 @@ use simt::{Arg, Counts, Error, Gpu, Launch, TrapKind};
 
 use crate::case::Case;
 use crate::cost::{BARRIERS, INSTRUCTIONS, SHARED, SHUFFLES, WARP_BARRIERS};
+use crate::lesson::threads;
 use crate::scene::{Scene, elements};
 use crate::task::{Operation, Shape};
 use crate::values::{lowest, read, shown};
@@ -257,7 +258,15 @@ pub(crate) fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failu
             }
             ended => ended.map_err(refused)?,
         }
-        for block in watch.4.0.map_or_else(Vec::new, |trace| trace.blocks) {
+        let traced = watch.4.0.map_or_else(Vec::new, |trace| trace.blocks);
+        let is_apart = || threads::scattered(&scene, &traced, &(input..input + 4 * n));
+        if !case.task.copies
+            && let Some((said, line)) = is_apart()
+        {
+            let said = format!("{}: {said}", scene.what());
+            return Err(Box::new(Failure::new(Stage::Budget, said).at([line])));
+        }
+        for block in traced {
             let events = block.rounds.iter().flat_map(|round| &round.events);
             for event in events {
                 let from: &[u64] = match (event.what, event.space) {

@@ -81,6 +81,9 @@ pub(crate) fn right(case: &Case) -> Said {
                 held(&Scene { watched: false, ..scene }, case.seed)?;
             }
         }
+        if !matches!(case.task.shape, Shape::Shares { .. }) {
+            grids(case)?;
+        }
         said += &format!(", grids of up to {} blocks", group(most.into()));
     }
     if !matches!(case.task.shape, Shape::Tiles { .. }) {
@@ -107,6 +110,19 @@ pub(crate) fn right(case: &Case) -> Said {
         };
     }
     Ok(said)
+}
+
+/// Checks grids near multiples of a warp, and others that depend on the seed. Each block has
+/// elements.
+fn grids(case: &Case) -> Result<(), Box<Failure>> {
+    let near = (1..8u64).flat_map(|warps| [32 * warps - 1, 32 * warps + 1 + case.seed % 3]);
+    let some = (0..12).map(|k| 9 + mixed(case.seed ^ k << 44) % 248);
+    for grid in near.chain(some) {
+        let threads = case.task.blocks[0];
+        let scene = case.scene(Element::F32, 1024 * grid, threads, grid as u32);
+        once(&Scene { watched: false, ..scene }, case.seed)?;
+    }
+    Ok(())
 }
 
 /// Checks that all grids give the same bits in any order and on any GPU, for numbers whose sums are

@@ -120,33 +120,47 @@ fn by_lanes(block: &BlockTrace) -> Option<(String, u32)> {
     Some((said.into(), copy.line))
 }
 
-/// Finds a warp that reads no copied bytes in a block with a whole stage. Returns the message and the
-/// line of the block's last read.
+/// Finds a warp that reads no bytes of a whole stage, in a block in which this happens for more than
+/// one stage in four. Returns the message and the line of the last read.
 fn idle(scene: &Scene<'_>, block: &BlockTrace) -> Option<(String, u32)> {
-    let events = || block.rounds.iter().flat_map(|round| &round.events);
-    let whole = events().filter(|event| event.what == "copy" && event.bytes == STAGE);
-    let stages: Vec<Range<u64>> =
-        whole.map(|e| e.addresses[0]..e.addresses[0] + u64::from(STAGE)).collect();
-    let is_copied = |at: &u64| stages.iter().any(|stage| stage.contains(at));
-    let reads = events()
-        .filter(|e| (e.what, e.space) == ("load", "shared") && e.addresses.iter().any(is_copied));
-    let (mut warps, mut line) = (BTreeSet::new(), 0);
-    for event in reads {
-        warps.insert(event.warp);
-        line = event.line;
+    let events = block.rounds.iter().flat_map(|round| &round.events);
+    // The address of each whole stage, and the warps that read it before the next copy to this
+    // address.
+    let mut stages: Vec<(u64, BTreeSet<u32>)> = Vec::new();
+    let mut line = 0;
+    for event in events {
+        match (event.what, event.space) {
+            ("copy", _) if event.bytes == STAGE => {
+                stages.push((event.addresses[0], BTreeSet::new()));
+            }
+            ("load", "shared") => {
+                let has = |first: u64| {
+                    let end = first + u64::from(STAGE);
+                    event.addresses.iter().any(|at| (first..end).contains(at))
+                };
+                if let Some((_, warps)) = stages.iter_mut().rev().find(|(first, _)| has(*first)) {
+                    warps.insert(event.warp);
+                    line = event.line;
+                }
+            }
+            _ => {}
+        }
     }
-    let idle = (0..scene.threads / 32).find(|warp| !warps.contains(warp))?;
-    (!warps.is_empty()).then(|| {
+    let all = scene.threads / 32;
+    let lacks = |warps: &BTreeSet<u32>| (0..all).find(|warp| !warps.contains(warp));
+    let read = stages.iter().filter(|(_, warps)| !warps.is_empty());
+    let idle: Vec<u32> = read.clone().filter_map(|(_, warps)| lacks(warps)).collect();
+    (4 * idle.len() > read.count()).then(|| {
         let said = format!(
-            "warp {idle} of block {} adds no element of a stage: all {} threads must add, one vector each",
-            block.block, scene.threads
+            "warp {} of block {} adds no element of a stage: all {} threads must add, one vector each",
+            idle[0], block.block, scene.threads
         );
         (said, line)
     })
 }
 
-/// Returns a failure if, for more than one stage in four, no other copy is underway when the
-/// stage's last value is read, or if the warp that requests the stages adds a stage before it
+/// Returns a failure if, for more than one stage in twelve, no other copy is underway when
+/// the stage's last value is read, or if the warp that requests the stages adds a stage before it
 /// requests the next one. A copy is underway until the reading warp has waited for it. The
 /// block's last stage does not count.
 fn alone(block: &BlockTrace) -> Option<(String, u32)> {
@@ -206,7 +220,7 @@ fn alone(block: &BlockTrace) -> Option<(String, u32)> {
         .collect();
     // While the block adds the last stage, no copies are left.
     let before = alone.len().max(1) - 1;
-    if 4 * before > read.len() {
+    if 12 * before > read.len() {
         let said = format!(
             "block {} adds {} stages, and while it adds {} of them no other copy is in flight: request the next stage before you wait for this one",
             block.block,

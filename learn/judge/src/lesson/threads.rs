@@ -1,8 +1,10 @@
 //! Checks what each thread does with its elements.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use numbers::group;
+use simt::observe::BlockTrace;
 
 use crate::cost::{SECTORS, WARP_BARRIERS};
 use crate::scene::{Scene, Seen};
@@ -157,15 +159,23 @@ pub(super) fn spread(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     if scene.task.operation != Operation::Sum || scene.task.copies || budgeted {
         return None;
     }
-    let rounds = seen.traced.iter().flat_map(|block| &block.rounds);
+    scattered(scene, &seen.traced, &seen.input)
+}
+
+/// Like [`spread`], for the traces of some blocks and the addresses of the input.
+pub(crate) fn scattered(
+    scene: &Scene<'_>,
+    traced: &[BlockTrace],
+    input: &Range<u64>,
+) -> Option<(String, u32)> {
+    let rounds = traced.iter().flat_map(|block| &block.rounds);
     let whole = rounds
         .flat_map(|round| &round.events)
         .filter(|event| (event.what, event.space) == ("load", "global") && event.lanes.len() == 32);
     let (mut all, mut spread) = (0, Vec::new());
     for event in whole {
         let bounds = event.addresses.iter().min().zip(event.addresses.iter().max());
-        let Some((first, last)) =
-            bounds.filter(|(a, b)| seen.input.contains(a) && seen.input.contains(b))
+        let Some((first, last)) = bounds.filter(|(a, b)| input.contains(a) && input.contains(b))
         else {
             continue;
         };

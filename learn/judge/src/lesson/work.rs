@@ -141,6 +141,12 @@ impl Work {
         }
     }
 
+    /// Returns a warp that shuffles, but whose results are not used, with the line of a shuffle.
+    pub(super) fn decoy(&self) -> Option<(u32, u32)> {
+        let mut shuffling = self.row.iter().map(|(warp, (_, line))| (*warp, *line));
+        shuffling.find(|(warp, _)| !self.adding.contains_key(warp))
+    }
+
     /// Notes that a warp passes on what it has combined.
     fn used(&mut self, warp: u32) {
         if let Some(line) = self.combining.get(&warp) {
