@@ -62,8 +62,27 @@ pub fn first(log: &str) -> String {
              take part, 0xffffffff for a whole warp"
         );
     }
+    let newer = |(name, _): &&(&str, u32)| names(head, name);
+    if let Some((name, arch)) = NEWER.iter().find(newer) {
+        said += &format!(
+            "\nonly GPUs from compute_{arch} on have `{name}`: write `// Needs compute_{arch}: {name}.` as \
+             the third line of the file"
+        );
+    }
     said
 }
+
+/// Functions that GPUs from an architecture on have.
+const NEWER: [(&str, u32); 8] = [
+    ("__nanosleep", 70),
+    ("__match_any_sync", 70),
+    ("__match_all_sync", 70),
+    ("__reduce_add_sync", 80),
+    ("__reduce_min_sync", 80),
+    ("__reduce_max_sync", 80),
+    ("__reduce_or_sync", 80),
+    ("__reduce_and_sync", 80),
+];
 
 /// Returns whether a message contains an identifier.
 fn names(message: &str, identifier: &str) -> bool {
@@ -86,6 +105,8 @@ mod tests {
         assert_eq!(first("something else"), "something else");
         let old = first("k.cu(3): error: identifier \"__shfl_down\" is undefined");
         assert!(old.ends_with("0xffffffff for a whole warp") && old.contains("`__shfl_down_sync`"));
+        let newer = first("k.cu(3): error: identifier \"__nanosleep\" is undefined");
+        assert!(newer.contains("from compute_70 on"), "{newer}");
         let old = first(
             "k.cu:3:2: error: use of undeclared identifier '__any'; did you mean '__any_sync'?",
         );
