@@ -48,9 +48,12 @@ pub(crate) fn budget(case: &Case) -> Said {
             // With fewer elements, the kernel must still load whole vectors.
             let less = 6000 + case.seed % 1000;
             measured(case, case.scene(Element::F32, less, usual, grid), |cost, most| {
-                [REQUESTS.what, SECTORS.what]
-                    .contains(&cost.what)
-                    .then(|| (most * less).div_ceil(n) + most / 8 + 8)
+                match cost.what {
+                    what if [REQUESTS.what, SECTORS.what].contains(&what) => {
+                        Some((most * less).div_ceil(n) + most / 8 + 8)
+                    }
+                    what => [SHUFFLES.what, BARRIERS.what].contains(&what).then_some(most),
+                }
             })?;
             if task.shape.most().is_some() {
                 let other = 6 + 2 * (case.seed % 5) as u32;

@@ -7,6 +7,7 @@ mod copies;
 mod mailbox;
 mod shared;
 pub(crate) mod threads;
+mod ticket;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,7 +71,8 @@ fn scenes(case: &Case) -> Vec<(Element, u64, u32, u32)> {
             let mut all: Vec<_> = types.iter().flat_map(of).collect();
             if matches!(task.shape, Shape::Single { .. }) && !task.same_bits {
                 // The blocks must share small inputs too.
-                all.push((Element::F32, 3000 + extra, task.blocks[0], 11));
+                let of = |n| (Element::F32, n + extra, task.blocks[0], 11);
+                all.extend([700, 1700, 3000].map(of));
             }
             all
         }
@@ -154,13 +156,15 @@ fn limits(scene: &Scene<'_>) -> Limits {
             atomics: 0,
         },
         Shape::Single { .. } => Limits {
-            loaded: 2 * fair + 8,
+            // Chunks that do not depend on the grid cannot be shared evenly.
+            loaded: if task.same_bits { 3 } else { 2 } * fair + 8,
             least: 0,
             burst: None,
             row: None,
             got: (!task.same_bits).then_some(2 * fair + 8 + 2 * tree + grid),
             waits: None,
-            adding: (warps / 4).max(1),
+            // A block without the last ticket need not add what its threads have stored.
+            adding: if task.same_bits { 0 } else { (warps / 4).max(1) },
             atomics: 2 * grid,
         },
         // A message has one word for every four bytes of its value, and each word holds 32 bits and
@@ -201,6 +205,16 @@ fn repeated(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
 fn compared(scene: &Scene<'_>) -> Option<Failure> {
     let kernel = scene.module.kernel(&scene.entry().ok()?).filter(|_| scene.task.unrolled)?;
     let mut sizes: BTreeSet<&str> = ["%ntid.x"].into();
+    let mut pcs = 0..kernel.len() as u32;
+    if let Some(pc) = pcs.find(|pc| kernel.text(*pc).contains("ld.const")) {
+        let line = kernel.line(pc);
+        let said = format!(
+            "{}: line {line} loads a constant at run time, so the compiler does not know it: write it in the code",
+            scene.what()
+        );
+        let failure = Failure::new(Stage::Budget, said).at([line]);
+        return Some(Failure { idea: Some(scene.task.idea.1), ..failure });
+    }
     let line = (0..kernel.len() as u32).find_map(|pc| {
         let mut words = kernel.text(pc).split([' ', ',', ';', '[', ']', '{', '}', '|']);
         let op = words.find(|word| !word.starts_with('@'))?;
@@ -407,6 +421,7 @@ fn dodge(scene: &Scene<'_>, seen: &Seen) -> Option<Failure> {
         .or_else(|| shared::scattered(scene, seen))
         .or_else(|| shared::repeated(scene, seen))
         .or_else(|| threads::rounded(scene))
+        .or_else(|| ticket::tickets(scene, seen))
         .or_else(|| threads::loads(scene, seen))
         .or_else(|| threads::unshuffled(scene, seen))
         .or_else(|| threads::voted(scene, seen))

@@ -19,6 +19,7 @@
 //! * `unusual`: very large and small elements, NaN and infinities.
 //! * `long`: sizes beyond 32 bits.
 //! * `constants`: launches that follow from the constants of the kernel.
+//! * `patience`: finds loops that poll for a limited time.
 //! * `lesson`: checks how the work is shared.
 //! * `types`: types and function names that explain a failure.
 //! * [`Verdict`]: the result.
@@ -32,6 +33,7 @@ mod cost;
 mod held;
 mod lesson;
 mod long;
+mod patience;
 mod right;
 mod scene;
 mod source;
@@ -91,6 +93,14 @@ pub fn judge(task: &'static Task, kernel: &Kernel<'_>, seed: u64) -> Verdict {
     let own = budget::own(kernel.source, task.reference);
     let printing = budget::printing(kernel.source);
     let case = Case { task, modules, own, printing, seed, prints: Printed::default() };
+    let waits = task.copies || matches!(task.shape, Shape::Mailbox { .. });
+    if let Some(line) = kernel.ptx[0].filter(|_| waits).and_then(patience::gives_up) {
+        let said = format!(
+            "the loop that polls at line {line} ends after a number of attempts: wait until the message or the copy is there, however long it takes"
+        );
+        verdict.failure = Some(Failure::new(Stage::Right, said).at([line]));
+        return verdict;
+    }
     for (stage, of) in STAGES {
         match of(&case) {
             Ok(said) => verdict.passed.push((stage, said)),

@@ -9,6 +9,7 @@ use simt::{Arg, Counts, Error, Gpu, Launch, TrapKind};
 
 use crate::case::Case;
 use crate::cost::{BARRIERS, INSTRUCTIONS, SHARED, SHUFFLES, WARP_BARRIERS};
+use crate::held::once;
 use crate::lesson::threads;
 use crate::scene::{Scene, elements};
 use crate::task::{Operation, Shape};
@@ -259,12 +260,14 @@ pub(crate) fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failu
             ended => ended.map_err(refused)?,
         }
         let traced = watch.4.0.map_or_else(Vec::new, |trace| trace.blocks);
-        let is_apart = || threads::scattered(&scene, &traced, &(input..input + 4 * n));
-        if !case.task.copies
-            && let Some((said, line)) = is_apart()
-        {
-            let said = format!("{}: {said}", scene.what());
-            return Err(Box::new(Failure::new(Stage::Budget, said).at([line])));
+        if let Some((said, line)) = threads::scattered(&scene, &traced, &(input..input + 4 * n)) {
+            // The budget for sectors gives better advice if the lanes are apart at every size.
+            let small = Scene { traced: true, ..case.scene(Element::F32, 1 << 15, threads, 5) };
+            let seen = once(&small, case.seed)?;
+            if threads::scattered(&small, &seen.traced, &seen.input).is_none() {
+                let said = format!("{}: {said}", scene.what());
+                return Err(Box::new(Failure::new(Stage::Budget, said).at([line])));
+            }
         }
         for block in traced {
             let events = block.rounds.iter().flat_map(|round| &round.events);

@@ -77,6 +77,8 @@ pub(crate) struct Seen {
     pub(crate) input: Range<u64>,
     /// The range of addresses of the mailbox, if the task has one.
     pub(crate) slots: Option<Range<u64>>,
+    /// The addresses of `partials` and of the ticket.
+    pub(crate) partials: Option<(Range<u64>, u64)>,
 }
 
 /// The maximum number of warp instructions that a block may execute: far more than any correct
@@ -134,13 +136,14 @@ impl Scene<'_> {
             outputs.push(gpu.alloc(size * places).map_err(refused)?);
         }
         let mut args: Vec<u64> = [&[input][..], &outputs, &[self.n]].concat();
-        let mut tickets = None;
+        let (mut tickets, mut single) = (None, None);
         if matches!(self.task.shape, Shape::Single { .. }) {
             let partials = gpu.alloc(size * PARTIALS).map_err(refused)?;
             let counter = gpu.alloc(4).map_err(refused)?;
             gpu.fill(counter, 0, 4).map_err(refused)?;
             args.extend([partials, counter]);
             tickets = Some(counter);
+            single = Some((partials..partials + size * PARTIALS, counter));
         }
         let mut slots = None;
         if matches!(self.task.shape, Shape::Mailbox { .. }) {
@@ -213,7 +216,7 @@ impl Scene<'_> {
         let counters = counted.map_or_else(Counters::default, |(counters, _)| counters);
         let input = input..input + size * self.n;
         let slots = slots.map(|first| first..first + 2 * 8 * PARTIALS);
-        Ok(Seen { left, findings, state, counters, traced, input, slots })
+        Ok(Seen { left, findings, state, counters, traced, input, slots, partials: single })
     }
 
     /// Checks that a launch needs no more shared memory than every launch gets.

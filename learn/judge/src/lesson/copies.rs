@@ -159,7 +159,7 @@ fn idle(scene: &Scene<'_>, block: &BlockTrace) -> Option<(String, u32)> {
     })
 }
 
-/// Returns a failure if, for more than one stage in twelve, no other copy is underway when
+/// Returns a failure if, for two stages and more than one in twelve, no other copy is underway when
 /// the stage's last value is read, or if the warp that requests the stages adds a stage before it
 /// requests the next one. A copy is underway until the reading warp has waited for it. The
 /// block's last stage does not count.
@@ -220,7 +220,7 @@ fn alone(block: &BlockTrace) -> Option<(String, u32)> {
         .collect();
     // While the block adds the last stage, no copies are left.
     let before = alone.len().max(1) - 1;
-    if 12 * before > read.len() {
+    if before > 1 && 12 * before > read.len() {
         let said = format!(
             "block {} adds {} stages, and while it adds {} of them no other copy is in flight: request the next stage before you wait for this one",
             block.block,

@@ -180,12 +180,12 @@ fn by_low_bits(scene: &Scene<'_>) -> Option<(String, u32)> {
         let op = words.find(|word| !word.starts_with('@'))?;
         let (result, of): (&str, Vec<&str>) = (words.next()?, words.collect());
         let from = |set: &BTreeSet<&str>| of.iter().any(|word| set.contains(word));
-        let mask = of.iter().find_map(|word| word.parse::<u32>().ok());
+        let mask = of.iter().find_map(|word| word.parse::<i64>().ok());
         if op.starts_with("setp.") && from(&low) {
             return Some(kernel.line(pc));
         }
         let ands = op.starts_with("and.b") || op.starts_with("rem.");
-        if from(&index) && ands && mask.is_none_or(|mask| mask < 31) {
+        if from(&index) && ands && mask.is_none_or(|mask| (0..31).contains(&mask)) {
             low.insert(result);
         } else if from(&index) && (ands || op.starts_with("mov.") || op.starts_with("cvt.")) {
             index.insert(result);
