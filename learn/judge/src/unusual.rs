@@ -407,7 +407,7 @@ fn lows(scene: &Scene<'_>) -> Result<(), Box<Failure>> {
     }
     for (at, given) in left.results[0].iter().enumerate() {
         // The sum of an even number of the lowest `int` wraps to 0.
-        let wraps = scene.element == Element::I32 && held_by(scene, at).len() % 2 == 0;
+        let wraps = scene.element == Element::I32 && held_by(scene, at).len().is_multiple_of(2);
         let sum = if wraps { 0.0 } else { lowest };
         if *given != sum {
             return failure(format!(
