@@ -55,6 +55,14 @@ pub(crate) fn budget(case: &Case) -> Said {
                     what => [SHUFFLES.what, BARRIERS.what].contains(&what).then_some(most),
                 }
             })?;
+            // With many more elements, a block still executes its tree once.
+            if matches!(task.shape, Shape::Shares { .. }) {
+                let scene = case.scene(Element::F32, (1 << 18) + 3, usual, 2);
+                measured(case, scene, |cost, most| {
+                    (cost.what == SHUFFLES.what || cost.what == BARRIERS.what && !task.copies)
+                        .then_some(most)
+                })?;
+            }
             if task.shape.most().is_some() {
                 let other = 6 + 2 * (case.seed % 5) as u32;
                 measured(case, case.scene(Element::F32, n, usual, other), |cost, most| {

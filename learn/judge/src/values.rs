@@ -302,7 +302,14 @@ pub(crate) fn sparse(element: Element, n: u64, seed: u64, stride: u64) -> Vec<u8
     let mut numbers = vec![0.0; n as usize];
     for (k, number) in (0..).zip(some) {
         let tile = seed % 8 + k / 8 * 5 + k % 8 * stride;
-        numbers[(1024 * tile + seed % 1000) as usize] = number;
+        // In every other group, two large numbers cancel, which shows the order of the additions
+        // even if they are made in a longer type.
+        let large = 2f64.powi(100);
+        numbers[(1024 * tile + seed % 1000) as usize] = match k % 16 {
+            8 => large,
+            11 => -large,
+            _ => number,
+        };
     }
     bytes(element, &numbers)
 }
