@@ -307,7 +307,7 @@ pub(crate) fn sparse(element: Element, n: u64, seed: u64, stride: u64) -> Vec<u8
         let large = 2f64.powi(100);
         numbers[(1024 * tile + seed % 1000) as usize] = match k % 16 {
             8 => large,
-            11 => -large,
+            12 => -large,
             _ => number,
         };
     }
