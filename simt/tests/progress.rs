@@ -151,6 +151,24 @@ fn a_phase_that_never_ends_is_a_deadlock() {
 }
 
 #[test]
+fn an_mbarrier_is_initialized_once_or_invalidated_first() {
+    let again = |between: &str| {
+        let body = format!(
+            "mov.u32 %r1, room;
+            mbarrier.init.shared.b64 [%r1], 1;
+            {between}
+            mbarrier.init.shared.b64 [%r1], 1;
+            st.global.u32 [%rd1], %r1;"
+        );
+        run(&body, 1, 1, Schedule::Converged)
+    };
+    let Err(Error::Trap(trap)) = again("") else { panic!("the second initialization passes") };
+    assert_eq!(trap.kind, TrapKind::BadBarrier);
+    assert!(trap.sentence().contains("initialized again"), "{}", trap.sentence());
+    again("mbarrier.inval.shared.b64 [%r1];").expect("an invalidated barrier can be initialized");
+}
+
+#[test]
 fn half_a_warp_at_an_aligned_barrier_is_divergent() {
     let body = "
         mov.u32 %r1, %tid.x;
