@@ -10,11 +10,11 @@ use numbers::{Element, mixed};
 use simt::Module;
 
 use crate::case::Case;
-use crate::held::{held_by, once};
+use crate::held::{held_by, once, totals};
 use crate::long::{BLOCKS, of_threads, shared_out};
 use crate::scene::{Scene, elements};
 use crate::task::{Operation, Shape};
-use crate::values::shown;
+use crate::values::{bytes, shown};
 use crate::verdict::{Failure, Stage};
 
 /// The maximum number of constants of a kind that are tried.
@@ -173,24 +173,17 @@ fn value(scene: &Scene<'_>, number: f64, at: Range<usize>) -> Result<(), Box<Fai
     };
     let mut numbers = vec![0.0; scene.n as usize];
     numbers[at.clone()].fill(number);
-    let bytes = numbers.iter().flat_map(|x| match scene.element {
-        Element::I32 => (*x as i32).to_le_bytes().to_vec(),
-        Element::F32 => (*x as f32).to_le_bytes().to_vec(),
-        Element::F64 => x.to_le_bytes().to_vec(),
-    });
-    let left = scene.run_bytes(&bytes.collect::<Vec<u8>>())?.left.remove(0);
+    let left = scene.run_bytes(&bytes(scene.element, &numbers))?.left.remove(0);
     for (which, results) in left.results.iter().enumerate() {
         let is_max = scene.task.operation == Operation::Max || which == 1;
-        let shares = matches!(scene.task.shape, Shape::Shares { .. });
-        let results = if shares { &vec![results.iter().sum::<f64>()] } else { results };
-        for (index, given) in results.iter().enumerate() {
+        for (index, given) in totals(scene, results).into_iter().enumerate() {
             let range = held_by(scene, index);
             let of = &numbers[range.clone()];
             let expected = match is_max {
                 true => of.iter().copied().fold(f64::NEG_INFINITY, f64::max),
                 false => round(of.iter().sum()),
             };
-            if *given != expected && !of.is_empty() {
+            if given != expected && !of.is_empty() {
                 let word = if is_max { "maximum" } else { "sum" };
                 let said = format!(
                     "{}, where the elements are zeros but for `in[{}]`{}, which {} {}: the {word} of {} is {} instead of {}",
@@ -200,7 +193,7 @@ fn value(scene: &Scene<'_>, number: f64, at: Range<usize>) -> Result<(), Box<Fai
                     if at.len() > 1 { "are" } else { "is" },
                     shown(scene.element, number),
                     elements(&range),
-                    shown(scene.element, *given),
+                    shown(scene.element, given),
                     shown(scene.element, expected)
                 );
                 return Err(Box::new(Failure::new(Stage::Right, said)));

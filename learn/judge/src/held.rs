@@ -235,6 +235,14 @@ fn added(element: Element, sums: &[f64]) -> f64 {
     }
 }
 
+/// Returns the results of a launch, or their total if the host adds them.
+pub(crate) fn totals(scene: &Scene<'_>, results: &[f64]) -> Vec<f64> {
+    match scene.task.shape {
+        Shape::Shares { .. } => vec![results.iter().sum()],
+        _ => results.to_vec(),
+    }
+}
+
 /// Returns the range of elements that a result covers.
 pub(crate) fn held_by(scene: &Scene<'_>, at: usize) -> Range<usize> {
     let n = scene.n as usize;

@@ -260,11 +260,11 @@ pub(crate) fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failu
             ended => ended.map_err(refused)?,
         }
         let traced = watch.4.0.map_or_else(Vec::new, |trace| trace.blocks);
-        if let Some((said, line)) = threads::scattered(&scene, &traced, &(input..input + 4 * n)) {
+        if let Some((said, line)) = threads::spread_in(&scene, &traced, &(input..input + 4 * n)) {
             // The budget for sectors gives better advice if the lanes are apart at every size.
             let small = Scene { traced: true, ..case.scene(Element::F32, 1 << 15, threads, 5) };
             let seen = once(&small, case.seed)?;
-            if threads::scattered(&small, &seen.traced, &seen.input).is_none() {
+            if threads::spread_in(&small, &seen.traced, &seen.input).is_none() {
                 let said = format!("{}: {said}", scene.what());
                 return Err(Box::new(Failure::new(Stage::Budget, said).at([line])));
             }

@@ -17,7 +17,7 @@ const POLLS: [&str; 7] = [
     "mbarrier.test",
 ];
 
-/// The number of attempts from which on a loop counts attempts, not messages.
+/// A loop that counts at least this far counts attempts, because there are at most 256 messages.
 const MANY: u64 = 512;
 
 /// Returns the source line of a comparison that ends a polling loop after a number of attempts.

@@ -75,7 +75,7 @@ pub(crate) fn right(case: &Case) -> Said {
     if let Some(most) = case.task.shape.most() {
         // The largest grid is checked only once, because checking so many blocks takes a long time.
         held(&case.scene(Element::F32, 1026, *usual, most), case.seed)?;
-        // With these sizes, the last block has all possible numbers of elements that are left over.
+        // These sizes are not multiples of the number of blocks.
         let some = (0..4).map(|k| mixed(case.seed ^ k << 42) % 5000);
         let left = [2, 5].map(|k| k * u64::from(most) - 1).into_iter().chain(some);
         for n in left {

@@ -4,10 +4,10 @@
 use numbers::{Element, mixed};
 
 use crate::case::Case;
-use crate::held::{held_by, wrong};
+use crate::held::{held_by, totals, wrong};
 use crate::scene::{Scene, elements};
 use crate::task::{Operation, Shape};
-use crate::values::{Draw, Values, magnitude, shown, subnormal};
+use crate::values::{Draw, Values, bytes, magnitude, shown, subnormal};
 use crate::verdict::{Failure, Stage};
 
 /// Checks all kinds of unusual elements.
@@ -40,9 +40,7 @@ fn magnitudes(case: &Case) -> Result<(), Box<Failure>> {
             continue;
         }
         let results = &seen.left[0].results[0];
-        let shares = matches!(case.task.shape, Shape::Shares { .. });
-        let results = if shares { &vec![results.iter().sum::<f64>()] } else { results };
-        for (at, given) in results.iter().enumerate() {
+        for (at, given) in totals(&scene, results).iter().enumerate() {
             let range = held_by(&scene, at);
             let of = &numbers[range.clone()];
             let (sum, size): (f64, f64) = (exact(of), of.iter().map(|x| x.abs()).sum());
@@ -149,9 +147,7 @@ fn subnormals(case: &Case) -> Result<(), Box<Failure>> {
         }
         let (numbers, bytes) = subnormal(*element, n, case.seed);
         let results = scene.run_bytes(&bytes)?.left.remove(0).results.remove(0);
-        let shares = matches!(case.task.shape, Shape::Shares { .. });
-        let results = if shares { vec![results.iter().sum::<f64>()] } else { results };
-        for (at, given) in results.into_iter().enumerate() {
+        for (at, given) in totals(&scene, &results).into_iter().enumerate() {
             let range = held_by(&scene, at);
             let sum: f64 = numbers[range.clone()].iter().sum();
             if given != sum {
@@ -218,9 +214,7 @@ fn specials(case: &Case) -> Result<(), Box<Failure>> {
             return Err(Box::new(Failure::new(Stage::Right, said)));
         }
         let results = left.results.remove(0);
-        let shares = matches!(case.task.shape, Shape::Shares { .. });
-        let results = if shares { vec![results.iter().sum::<f64>()] } else { results };
-        for (index, given) in results.into_iter().enumerate() {
+        for (index, given) in totals(&scene, &results).into_iter().enumerate() {
             let range = held_by(&scene, index);
             let expected = match range.contains(&at) {
                 true => special,
@@ -252,7 +246,6 @@ const PLACES: u64 = 64;
 /// Checks results of zeros and one infinity, whose position goes through a tile, or through the
 /// whole input if there are no tiles.
 fn walking(case: &Case) -> Result<(), Box<Failure>> {
-    let infinity = f32::INFINITY.to_le_bytes();
     let start = mixed(case.seed);
     let Shape::Tiles { each } = case.task.shape else {
         let threads = case.task.blocks[0];
@@ -263,9 +256,9 @@ fn walking(case: &Case) -> Result<(), Box<Failure>> {
             let scene = case.scene(Element::F32, n, threads, grid);
             (0..places).try_for_each(|k| {
                 let at = if n > 2000 { (start + k * n / places) % n } else { n - 1 - k } as usize;
-                let mut bytes = vec![0; 4 * n as usize];
-                bytes[4 * at..4 * at + 4].copy_from_slice(&infinity);
-                walked(&Scene { watched: false, ..scene }, &bytes, |_| at)
+                let mut numbers = vec![0.0; n as usize];
+                numbers[at] = f64::INFINITY;
+                walked(&Scene { watched: false, ..scene }, &numbers, |_| at)
             })
         });
     };
@@ -275,25 +268,24 @@ fn walking(case: &Case) -> Result<(), Box<Failure>> {
         let scene = case.scene(Element::F32, tiles * tile, *threads, tiles as u32);
         let step = tile / tiles;
         let place = |k: u64| (k * tile + (start + k * step + start % step) % tile) as usize;
-        let mut bytes = vec![0; 4 * scene.n as usize];
+        let mut numbers = vec![0.0; scene.n as usize];
         for k in 0..tiles {
-            bytes[4 * place(k)..4 * place(k) + 4].copy_from_slice(&infinity);
+            numbers[place(k)] = f64::INFINITY;
         }
-        walked(&Scene { watched: false, ..scene }, &bytes, |k| place(k as u64))?;
+        walked(&Scene { watched: false, ..scene }, &numbers, |k| place(k as u64))?;
     }
     Ok(())
 }
 
-/// Checks that all results are infinite.
+/// Checks that all results for these numbers are infinite; `place` is the index of each infinity.
 fn walked(
     scene: &Scene<'_>,
-    bytes: &[u8],
+    numbers: &[f64],
     place: impl Fn(usize) -> usize,
 ) -> Result<(), Box<Failure>> {
-    let left = scene.run_bytes(bytes)?.left.remove(0);
+    let left = scene.run_bytes(&bytes(scene.element, numbers))?.left.remove(0);
     for results in left.results {
-        let shares = matches!(scene.task.shape, Shape::Shares { .. });
-        let results = if shares { vec![results.iter().sum::<f64>()] } else { results };
+        let results = totals(scene, &results);
         if let Some(at) = results.iter().position(|given| *given != f64::INFINITY) {
             let said = format!(
                 "{}, where the elements are zeros but for `in[{}]`, which is infinite: the result for {} is {}: use each element once, and multiply or subtract none",

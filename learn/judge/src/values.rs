@@ -194,7 +194,7 @@ impl Values {
 }
 
 /// Converts elements to their bytes in memory.
-fn bytes(element: Element, of: &[f64]) -> Vec<u8> {
+pub(crate) fn bytes(element: Element, of: &[f64]) -> Vec<u8> {
     match element {
         Element::I32 => of.iter().flat_map(|x| (*x as i32).to_le_bytes()).collect(),
         Element::F32 => (0..).zip(of).flat_map(|(at, x)| word(at, *x).to_le_bytes()).collect(),

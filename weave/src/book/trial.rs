@@ -26,8 +26,8 @@ pub(crate) fn run(sh: &Shell, html: &Path) -> Result<()> {
     if firefox.is_none() {
         println!("SKIPPED: testing the live figures in a second browser needs Firefox");
     }
-    // A browser uses one or two processors, mostly one. So Firefox runs beside the tests in Chromium
-    // that measure no times.
+    // A browser mostly uses one processor, so Firefox runs beside those tests in Chromium that
+    // measure no times.
     let node = |name: &str, browser: &str| {
         let mut node = Command::new("node");
         node.arg(format!("book/test/{name}.mjs")).arg(browser).arg(html);

@@ -159,9 +159,9 @@ fn idle(scene: &Scene<'_>, block: &BlockTrace) -> Option<(String, u32)> {
     })
 }
 
-/// Returns a failure if, for two stages and more than one in twelve, no other copy is underway when
-/// the stage's last value is read, or if the warp that requests the stages adds a stage before it
-/// requests the next one. A copy is underway until the reading warp has waited for it. The
+/// Returns a failure if several stages, and more than one in twelve, have no other copy underway
+/// when their last value is read. Also returns a failure if the warp that requests the stages adds a
+/// stage before it requests the next one. A copy is underway until the reading warp has waited for it. The
 /// block's last stage does not count.
 fn alone(block: &BlockTrace) -> Option<(String, u32)> {
     let mut stages: Vec<Stage> = Vec::new();

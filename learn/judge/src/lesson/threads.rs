@@ -159,11 +159,11 @@ pub(super) fn spread(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     if scene.task.operation != Operation::Sum || scene.task.copies || budgeted {
         return None;
     }
-    scattered(scene, &seen.traced, &seen.input)
+    spread_in(scene, &seen.traced, &seen.input)
 }
 
 /// Like [`spread`], for the traces of some blocks and the addresses of the input.
-pub(crate) fn scattered(
+pub(crate) fn spread_in(
     scene: &Scene<'_>,
     traced: &[BlockTrace],
     input: &Range<u64>,
