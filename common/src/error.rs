@@ -262,6 +262,13 @@ impl Error {
         self.with(&format!("in a later run, on {n} elements"))
     }
 
+    /// Marks an error that occurred in an extra run, which differs from the requested run in `how`
+    /// and can be repeated with `flags`.
+    pub(crate) fn in_extra_run(self, how: Option<String>, flags: &str) -> Error {
+        let how = how.map_or(String::new(), |how| format!(" in which {how}"));
+        self.with(&format!("in an extra run{how}; to repeat this run, use `{flags}`"))
+    }
+
     fn with(self, note: &str) -> Error {
         let text = |text: String| format!("{text} ({note})");
         match self {

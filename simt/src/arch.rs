@@ -97,6 +97,11 @@ impl Arch {
         number(self.name).unwrap_or(0)
     }
 
+    /// Returns the same architecture with another number of multiprocessors.
+    pub fn with_sms(self, sms: u32) -> Arch {
+        Arch { sms, ..self }
+    }
+
     /// Returns the number of blocks that fit on a multiprocessor if registers are not the limiting
     /// factor; each block has this many threads and bytes of shared memory. The result is at least
     /// 1.

@@ -151,6 +151,11 @@ impl Interpreter {
         &self.facts
     }
 
+    /// Returns the settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Loads a module from PTX.
     pub fn load(&self, ptx: &Ptx) -> Result<Program> {
         if let Some((text, source, module)) = &*self.last.borrow()
@@ -324,6 +329,18 @@ impl Interpreter {
         let done = work();
         self.watch.replace(watching);
         done
+    }
+}
+
+impl Program {
+    /// Runs a kernel of the module on a GPU other than the device that loaded it.
+    pub(crate) fn launch(
+        &self,
+        gpu: &mut simt::Gpu,
+        launch: &simt::Launch<'_>,
+        watch: Option<&mut Watch>,
+    ) -> std::result::Result<(), simt::Error> {
+        gpu.launch_watched(&self.module, launch, watch)
     }
 }
 

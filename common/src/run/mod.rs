@@ -2,9 +2,11 @@
 
 #[cfg(not(target_family = "wasm"))]
 mod counted;
+mod extra;
 mod fits;
 mod job;
 mod leftover;
+mod long;
 mod orders;
 mod outcome;
 #[cfg(test)]

@@ -3,12 +3,11 @@
 
 use simt::{Arch, Schedule};
 
-use super::job::Job;
+use super::extra::{Asked, Extra, LEAST};
 use crate::{
-    Element, Result, Step,
-    device::{Choice, Device, Ptx, Settings},
-    plan::{Block, Chip, Plan, Problem, Scratch},
-    sum::{Mismatch, Run, Scalar, Workload},
+    Element, Result,
+    plan::{Plan, Scratch},
+    sum::{Mismatch, Run, Scalar},
 };
 
 /// The maximum total size of the elements, in bytes. At this size, every step has several chunks,
@@ -16,88 +15,70 @@ use crate::{
 /// bits.
 const MOST: usize = 65_560;
 
-/// The minimum number of elements; with fewer elements, every step has only one chunk.
-const LEAST: usize = 2048;
-
-/// Returns the runs, each with an order of execution, a GPU, and a number of multiprocessors. The
-/// number of runs is small, because every verification of such a step performs all of them. In the
-/// random order, there are as many blocks as chunks, so any block may end last.
-fn runs() -> impl Iterator<Item = (Schedule, Arch, u32)> {
+/// Returns the runs, each with an order of execution and a GPU. The number of runs is small, because
+/// every verification of such a step performs all of them. In the random order, there are as many
+/// blocks as chunks, so any block may end last.
+fn runs() -> impl Iterator<Item = (Schedule, Arch)> {
     let orders = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
     orders
         .into_iter()
         .zip(Arch::ALL.into_iter().cycle())
         .zip([1, 3, 132])
-        .map(|((s, a), n)| (s, a, n))
+        .map(|((schedule, gpu), sms)| (schedule, gpu.with_sms(sms)))
 }
 
 /// Returns the runs for steps that do not promise identical bits. In these orders, a block may end
 /// before an earlier block.
-fn shuffled() -> impl Iterator<Item = (Schedule, Arch, u32)> {
-    let arch = Arch::default();
-    [2, 3].into_iter().map(move |seed| (Schedule::Adversarial(seed), arch, arch.sms))
+fn shuffled() -> impl Iterator<Item = (Schedule, Arch)> {
+    [2, 3].into_iter().map(|seed| (Schedule::Adversarial(seed), Arch::default()))
 }
 
 /// Runs a step in other orders of execution, if its blocks communicate or if it promises the same
 /// bits. Compares the sums with the exact sum and, if the step promises the same bits, with each
 /// other. Returns a description of the fault, if there is one.
 pub(super) fn wrong_in_other_orders<T: Scalar>(
-    step: &Step,
-    ptx: &Ptx,
-    values: &[T],
-    block: Block,
+    asked: Asked<'_, T>,
     plan: &Plan,
 ) -> Result<Option<Box<Mismatch>>> {
+    let step = asked.step;
     let communicates =
         plan.scratch.iter().any(|kind| matches!(kind, Scratch::Zeroed(_) | Scratch::Messages(_)));
     // Sums of integers are exact in any order.
     let promises = step.fixed_order && T::ELEMENT != Element::I32;
-    if values.len() < LEAST || !(promises || communicates) {
+    if asked.values.len() < LEAST || !(promises || communicates) {
         return Ok(None);
     }
-    let mut values = values[..values.len().min(MOST / size_of::<T>())].to_vec();
-    let (n, mut of) = (values.len() as u64, "");
+    let n = asked.values.len().min(MOST / size_of::<T>());
+    let (mut values, mut of) = (asked.values[..n].to_vec(), "");
     let mut first: Option<(String, Vec<u8>)> = None;
     let all: Vec<_> = if promises { runs().collect() } else { shuffled().collect() };
     if promises {
         cancel(&mut values);
         of = ", half of them replaced by negatives of the others,";
     }
-    for (schedule, gpu, sms) in all {
-        let settings = Settings { schedule, gpu, ..Settings::default() };
-        let device = Device::open(Choice::Simt, &settings)?;
-        let chip = Chip { sms, ..device.facts().chip };
-        let problem = Problem { n, block, element: T::ELEMENT, chip };
+    for (schedule, gpu) in all {
         // Skip a GPU that does not meet the kernel's requirements.
-        let Ok(job) = Job::load(&device, step, ptx, problem) else { continue };
-        let workload = Workload::of_values(&device, values.clone())?;
-        let checked = job.verify_once(&workload)?;
-        if let Some(mut wrong) = checked.wrong {
-            wrong.leftover = Some(format!(
-                "blocks and threads ran in the order {schedule}: let no block use a value before a flag or ticket shows that it is complete, and put a `__threadfence()` before that flag or ticket (repeat this run with `--schedule {schedule} --gpu {}:{sms} --n {n}`)",
-                gpu.name
-            ));
+        let extra = Extra { schedule, gpu, n, offset: 0 };
+        let Some(ran) = extra.run(asked, values.clone())? else { continue };
+        if let Some(wrong) = ran.wrong {
             return Ok(Some(wrong));
         }
         if !promises {
             continue;
         }
-        let mut bits = vec![0; size_of::<T>()];
-        job.fetch(&mut bits)?;
-        let sum = checked.verdict.sum;
+        let (sum, sms) = (ran.verdict.sum, gpu.sms);
         let here =
             format!("{sum} in the order {schedule} on {sms} multiprocessors of a {}", gpu.gpu);
         match &first {
-            Some((there, other)) if *other != bits => {
-                let verdict = checked.verdict;
-                let mut wrong = Mismatch::of(step, &problem, Run::Messages, verdict, None);
+            Some((there, other)) if *other != ran.bits => {
+                let mut wrong = Mismatch::of(step, &ran.problem, Run::Messages, ran.verdict, None);
                 wrong.leftover = Some(format!(
                     "it promises the same bits for the same elements, but the sum of the first {n}{of} is {there}, and {here}: make the order of additions depend on the length alone"
                 ));
                 return Ok(Some(Box::new(wrong)));
             }
             Some(_) => {}
-            None => first = Some((here, bits)),
+            None => first = Some((here, ran.bits)),
         }
     }
     Ok(None)
@@ -128,65 +109,16 @@ fn cancel<T: Scalar>(values: &mut [T]) {
 mod tests {
     use super::*;
     use crate::{
-        plan::{Arg, Buffer, Holds, Plan, Stage},
+        Step,
+        device::{Choice, Device, Settings},
+        plan::{Arg, Block, Buffer, Holds, Plan, Problem, Stage},
         run::{Samples, played, run},
-        sum::Input,
+        sum::{Input, Workload},
     };
 
-    /// The first thread adds all elements, from the last to the first, or from the first to the
-    /// last if the grid has one block.
-    const TURNING: &str = "
-.version 8.4
-.target sm_60
-.address_size 64
-.visible .entry reduce(.param .u64 in, .param .u64 out, .param .u64 n)
-{
-    .reg .pred %p;
-    .reg .f32 %sum, %x;
-    .reg .u32 %lane, %block, %grid;
-    .reg .u64 %in, %out, %n, %step;
-    mov.u32 %lane, %tid.x;
-    mov.u32 %block, %ctaid.x;
-    or.b32 %lane, %lane, %block;
-    setp.ne.u32 %p, %lane, 0;
-    @%p ret;
-    ld.param.u64 %in, [in];
-    ld.param.u64 %out, [out];
-    ld.param.u64 %n, [n];
-    mov.f32 %sum, 0f00000000;
-    mov.u64 %step, 4;
-    mov.u32 %grid, %nctaid.x;
-    setp.eq.u32 %p, %grid, 1;
-    @%p bra again;
-    mad.lo.u64 %in, %n, 4, %in;
-    sub.u64 %in, %in, 4;
-    mov.u64 %step, -4;
-again:
-    setp.eq.u64 %p, %n, 0;
-    @%p bra done;
-    ld.global.f32 %x, [%in];
-    add.f32 %sum, %sum, %x;
-    add.u64 %in, %in, %step;
-    sub.u64 %n, %n, 1;
-    bra again;
-done:
-    st.global.f32 [%out], %sum;
-    ret;
-}
-";
-
     const fn turning(fixed_order: bool) -> Step {
-        let step = played::step("turning", |problem| {
-            let args = vec![
-                Arg::Address(Buffer::Input),
-                Arg::Address(Buffer::Result),
-                Arg::U64(problem.n),
-            ];
-            let depth = problem.n as u32;
-            let stages = vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth }];
-            let launch = played::launch(problem, problem.chip.sms, args, stages);
-            Plan { launches: vec![launch], scratch: Vec::new() }
-        });
+        let step =
+            played::step("turning", |problem| played::first_thread(problem, problem.chip.sms));
         Step { fixed_order, ..step }
     }
 
@@ -202,7 +134,7 @@ done:
             let outcome = run(step, &played::ptx(text), &device, &workload, block, samples);
             outcome.unwrap().wrong.map(|wrong| wrong.to_string())
         };
-        let said = wrong(&PROMISES, TURNING).expect("its bits depend on the grid");
+        let said = wrong(&PROMISES, played::TURNING).expect("its bits depend on the grid");
         assert!(
             said.contains(
                 "turning is wrong, although its sums are right: it promises the same bits"
@@ -213,8 +145,8 @@ done:
             said.contains("on 1 multiprocessors of a") && said.contains("on 3 multiprocessors"),
             "{said}"
         );
-        assert_eq!(wrong(&FREE, TURNING), None);
-        assert_eq!(wrong(&PROMISES, &TURNING.replace("%grid, 1;", "%grid, 0;")), None);
+        assert_eq!(wrong(&FREE, played::TURNING), None);
+        assert_eq!(wrong(&PROMISES, &played::TURNING.replace("%grid, 1;", "%grid, 0;")), None);
     }
 
     /// Like `TURNING`, but the block that takes the last ticket adds the elements, from the first to
@@ -223,7 +155,7 @@ done:
         let ticket = "sub.u32 %grid, %grid, 1;\nld.param.u64 %t, [tickets];\n\
                       atom.acq_rel.gpu.global.inc.u32 %lane, [%t], %grid;\n\
                       setp.ne.u32 %p, %lane, %grid;\n@%p ret;\nsetp.eq.u32 %p, %block, %grid;";
-        TURNING
+        played::TURNING
             .replace(".param .u64 n)", ".param .u64 n, .param .u64 tickets)")
             .replace(".reg .u64 %in", ".reg .u64 %t, %in")
             .replace("or.b32 %lane, %lane, %block;", "")
@@ -351,15 +283,18 @@ total:
     #[test]
     fn a_block_that_does_not_wait_is_wrong_in_another_order() {
         let wrong = |step: &Step| {
-            let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
-            let workload = Workload::<i32>::new(&device, Input::Ones, 4096, 1).unwrap();
-            let (block, samples) = (Block::new(64).unwrap(), Samples { count: 0, warm: false });
-            let outcome = run(step, &played::ptx(HASTY), &device, &workload, block, samples);
-            outcome.unwrap().wrong.map(|wrong| wrong.to_string())
+            let ptx = &played::ptx(HASTY);
+            let settings = &Settings { checks: Some(Vec::new()), ..Settings::default() };
+            let (values, block) = (&[1i32; 4096][..], Block::new(64).unwrap());
+            let device = Device::open(Choice::Simt, settings).unwrap();
+            let plan = (step.plan)(&device.problem(4096, block, Element::I32));
+            let asked = Asked { step, ptx, values, block, settings };
+            wrong_in_other_orders(asked, &plan).unwrap().map(|wrong| wrong.to_string())
         };
         let said = wrong(&TALKS).expect("the last block may run first");
         assert!(said.contains("ran in the order adversarial:"), "{said}");
-        assert!(said.contains("`--schedule adversarial:"), "{said}");
+        assert!(said.contains("`--n 4096 --schedule adversarial:"), "{said}");
+        assert!(said.contains("let no block use a value before"), "{said}");
         assert_eq!(wrong(&SILENT), None);
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     Kernel, Step,
     device::Ptx,
-    plan::{Arg, Buffer, Launch, Plan, Problem, Stage},
+    plan::{Arg, Buffer, Holds, Launch, Plan, Problem, Stage},
 };
 
 /// Returns a step that runs in blocks of 64 threads and has no kernel.
@@ -41,6 +41,55 @@ pub(super) fn launch(problem: &Problem, grid: u32, args: Vec<Arg>, stages: Vec<S
         args,
         stages,
     }
+}
+
+/// The first thread adds all elements, from the last to the first, or from the first to the
+/// last if the grid has one block.
+pub(super) const TURNING: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.visible .entry reduce(.param .u64 in, .param .u64 out, .param .u64 n)
+{
+    .reg .pred %p;
+    .reg .f32 %sum, %x;
+    .reg .u32 %lane, %block, %grid;
+    .reg .u64 %in, %out, %n, %step;
+    mov.u32 %lane, %tid.x;
+    mov.u32 %block, %ctaid.x;
+    or.b32 %lane, %lane, %block;
+    setp.ne.u32 %p, %lane, 0;
+    @%p ret;
+    ld.param.u64 %in, [in];
+    ld.param.u64 %out, [out];
+    ld.param.u64 %n, [n];
+    mov.f32 %sum, 0f00000000;
+    mov.u64 %step, 4;
+    mov.u32 %grid, %nctaid.x;
+    setp.eq.u32 %p, %grid, 1;
+    @%p bra again;
+    mad.lo.u64 %in, %n, 4, %in;
+    sub.u64 %in, %in, 4;
+    mov.u64 %step, -4;
+again:
+    setp.eq.u64 %p, %n, 0;
+    @%p bra done;
+    ld.global.f32 %x, [%in];
+    add.f32 %sum, %sum, %x;
+    add.u64 %in, %in, %step;
+    sub.u64 %n, %n, 1;
+    bra again;
+done:
+    st.global.f32 [%out], %sum;
+    ret;
+}
+";
+
+/// Returns the plan for a kernel whose first thread adds all elements, like [`TURNING`].
+pub(super) fn first_thread(problem: &Problem, grid: u32) -> Plan {
+    let args = vec![Arg::Address(Buffer::Input), Arg::Address(Buffer::Result), Arg::U64(problem.n)];
+    let stages = vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: problem.n as u32 }];
+    Plan { launches: vec![launch(problem, grid, args, stages)], scratch: Vec::new() }
 }
 
 /// A kernel with two blocks, each of which adds every other element to its own partial sum. The

@@ -54,6 +54,12 @@ pub enum Run {
     /// The third run, on fewer exact elements and therefore with another grid. The field is the
     /// number of elements in the earlier runs.
     Smaller(u64),
+    /// A run on other elements, on another GPU or in another order than a first run, whose sum was
+    /// right. The field is the number of elements in the first run.
+    Extra(u64),
+    /// A run of one block of a launch on a very long input. The field is the number of elements in
+    /// the first run, whose sum was right.
+    Long(u64),
     /// The last timed run, with its number.
     Later(u32),
 }
@@ -184,7 +190,9 @@ fn same_bits<T: Scalar>(a: T, b: T) -> bool {
 }
 
 impl WrongPartial {
-    fn of(
+    /// Describes sum number `index` of a stage. The launch has a number, counting from 1, and adds
+    /// `n` elements or sums.
+    pub(crate) fn of(
         (number, launch, stage, n): (usize, &Launch, &Stage, u64),
         index: u64,
         verdict: Verdict,
@@ -218,6 +226,13 @@ impl fmt::Display for Mismatch {
                     .unwrap_or("its message flags are still set when it ends");
                 return write!(f, ", although its sums are right: {leftover}");
             }
+            Run::Long(before) => {
+                let said = self.leftover.as_deref().unwrap_or("a partial sum is wrong");
+                return write!(
+                    f,
+                    " on a longer input, although its runs on {before} elements were right: {said}"
+                );
+            }
             Run::Exact => {
                 f.write_str(
                     " in its second run, although its first run looked right; the second run ",
@@ -232,6 +247,9 @@ impl fmt::Display for Mismatch {
                 f,
                 ", although its runs on {before} elements were right, as is a first run on fewer elements: a run leaves state that breaks a later run with another grid"
             )?,
+            Run::Extra(before) => {
+                write!(f, " in an extra run, although its runs on {before} elements were right")?
+            }
             Run::Later(run) => write!(
                 f,
                 " in run {run}, and run 1 was right, so a run leaves state that breaks a later run"

@@ -75,7 +75,12 @@ impl<T: Scalar> Workload<T> {
 
     /// Like [`new`](Workload::new), but with existing elements, such as those from a file.
     pub fn of_values(device: &Device, values: Vec<T>) -> Result<Workload<T>> {
-        Place::of::<T>(device, values.len() as u64, 0)?.hold(device, values, 0)
+        Workload::of_values_after(device, 0, values)
+    }
+
+    /// Like [`of_values`](Workload::of_values), but with `offset` other elements before the first.
+    pub fn of_values_after(device: &Device, offset: u64, values: Vec<T>) -> Result<Workload<T>> {
+        Place::of::<T>(device, values.len() as u64, offset)?.hold(device, values, offset)
     }
 
     /// Returns the drawn elements, with the known sums of their chunks.

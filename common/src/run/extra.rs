@@ -1,0 +1,250 @@
+//! Runs of a step on other problems than the requested one. The interpreter performs them after a
+//! run whose sum is correct, because many mistakes show only at other lengths, addresses or grids.
+
+use simt::{Arch, Schedule};
+
+use super::job::Job;
+use crate::{
+    Result, Step,
+    device::{Choice, Device, Ptx, Settings},
+    plan::{Block, Problem},
+    sum::{Mismatch, Run, Scalar, Verdict, Workload},
+};
+
+/// The minimum number of requested elements. With fewer elements, the extra runs would take longer
+/// than the requested run.
+pub(super) const LEAST: usize = 2048;
+
+/// The lengths of the extra runs: no element, less than a warp, and lengths that no tile divides.
+const LENGTHS: [usize; 5] = [0, 1, 33, 1025, 5003];
+
+/// The length of the run on a GPU with one multiprocessor, on which each block adds several tiles.
+const ON_ONE: usize = 16_390;
+
+/// The requested run.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a, T> {
+    pub step: &'a Step,
+    pub ptx: &'a Ptx,
+    pub values: &'a [T],
+    pub block: Block,
+    /// The settings of the interpreter that performed the run.
+    pub settings: &'a Settings,
+}
+
+/// An extra run: the first elements of the requested run, on another GPU or in another order.
+#[derive(Clone, Copy)]
+pub(super) struct Extra {
+    pub schedule: Schedule,
+    pub gpu: Arch,
+    pub n: usize,
+    /// The number of elements that are left out before the first.
+    pub offset: u64,
+}
+
+/// The outcome of an extra run.
+pub(super) struct Ran {
+    pub problem: Problem,
+    pub verdict: Verdict,
+    pub bits: Vec<u8>,
+    /// The error, if the sum is wrong or a check has a finding.
+    pub wrong: Option<Box<Mismatch>>,
+}
+
+/// Returns the extra runs that every step makes. `aligned` is the alignment that the step requires.
+fn runs(asked: &Settings, n: usize, aligned: u64) -> Vec<Extra> {
+    let of = |n| Extra { schedule: asked.schedule, gpu: asked.gpu, n, offset: 0 };
+    let mut runs: Vec<Extra> = LENGTHS.into_iter().map(of).collect();
+    if aligned == 1 {
+        runs.push(Extra { offset: 1, ..of(1025) });
+    }
+    runs.push(Extra { gpu: asked.gpu.with_sms(1), ..of(ON_ONE) });
+    runs.retain(|run| run.n < n);
+    runs
+}
+
+/// Runs a step on other problems. Returns a description of the fault, if there is one.
+pub(super) fn wrong_elsewhere<T: Scalar>(asked: Asked<'_, T>) -> Result<Option<Box<Mismatch>>> {
+    if asked.values.len() < LEAST {
+        return Ok(None);
+    }
+    for extra in runs(asked.settings, asked.values.len(), asked.step.aligned) {
+        let values = asked.values[..extra.n].to_vec();
+        if let Some(Ran { wrong: Some(wrong), .. }) = extra.run(asked, values)? {
+            return Ok(Some(wrong));
+        }
+    }
+    Ok(None)
+}
+
+impl Extra {
+    /// Runs a step on `values`, with the checks of the requested run. Returns `None` if the GPU
+    /// does not meet the kernel's requirements.
+    pub(super) fn run<T: Scalar>(
+        &self,
+        asked: Asked<'_, T>,
+        values: Vec<T>,
+    ) -> Result<Option<Ran>> {
+        let Extra { schedule, gpu, n, offset } = *self;
+        let settings = Settings { schedule, gpu, traced: 0, ..asked.settings.clone() };
+        let device = Device::open(Choice::Simt, &settings)?;
+        let problem = device.problem(n as u64, asked.block, T::ELEMENT);
+        let Ok(job) = Job::load(&device, asked.step, asked.ptx, problem) else { return Ok(None) };
+        let workload = Workload::of_values_after(&device, offset, values)?;
+        let Device::Simt(simt) = &device else { return Ok(None) };
+        simt.watch(problem.n);
+        let checked = job
+            .verify_once(&workload)
+            .map_err(|error| error.in_extra_run(self.how(asked), &self.flags(asked)))?;
+        let observed = simt.observed();
+        let found = observed.findings.iter().find(|finding| !finding.is_harmless());
+        let wrong = match (checked.wrong, found) {
+            (Some(mut wrong), found) => {
+                wrong.run = Run::Extra(asked.values.len() as u64);
+                let cause = match found {
+                    Some(finding) => format!("; the checks found: {}", finding.sentence()),
+                    None => self.advice().into(),
+                };
+                let flags = self.flags(asked);
+                let how = self.how(asked).map_or(String::new(), |how| how + "; ");
+                wrong.leftover = Some(format!("{how}to repeat this run, use `{flags}`{cause}"));
+                Some(wrong)
+            }
+            (None, Some(finding)) => {
+                let mut wrong =
+                    Mismatch::of(asked.step, &problem, Run::Messages, checked.verdict, None);
+                wrong.leftover = Some(format!(
+                    "in an extra run on {n} elements{}, the checks found: {}; to repeat this run, use `{}`",
+                    self.how(asked).map_or(String::new(), |how| format!(" ({how})")),
+                    finding.sentence(),
+                    self.flags(asked)
+                ));
+                Some(Box::new(wrong))
+            }
+            (None, None) => None,
+        };
+        let mut bits = vec![0; size_of::<T>()];
+        job.fetch(&mut bits)?;
+        Ok(Some(Ran { problem, verdict: checked.verdict, bits, wrong }))
+    }
+
+    /// Describes in which way the run differs from the requested run, apart from the length.
+    fn how<T>(&self, asked: Asked<'_, T>) -> Option<String> {
+        let mut how = Vec::new();
+        if self.schedule != asked.settings.schedule {
+            how.push(format!("blocks and threads ran in the order {}", self.schedule));
+        }
+        if self.gpu != asked.settings.gpu {
+            how.push(match self.gpu.sms {
+                1 => format!("the GPU, {}, had one multiprocessor", self.gpu),
+                sms => format!("the GPU, {}, had {sms} multiprocessors", self.gpu),
+            });
+        }
+        if self.offset > 0 {
+            how.push("the address of the first element was not a multiple of 16".into());
+        }
+        (!how.is_empty()).then(|| how.join(", "))
+    }
+
+    /// Returns the options that repeat the run.
+    fn flags<T>(&self, asked: Asked<'_, T>) -> String {
+        let mut flags = format!("--n {}", self.n);
+        if self.schedule != asked.settings.schedule {
+            flags += &format!(" --schedule {}", self.schedule);
+        }
+        if self.gpu != asked.settings.gpu {
+            flags += &format!(" --gpu {}:{}", self.gpu, self.gpu.sms);
+        }
+        if self.offset > 0 {
+            flags += &format!(" --offset {}", self.offset);
+        }
+        flags
+    }
+
+    /// Returns advice for a wrong sum whose run has no findings.
+    fn advice(&self) -> &'static str {
+        match self.schedule {
+            Schedule::Converged => "",
+            _ => {
+                "; let no block use a value before a flag or ticket shows that it is complete, and put a `__threadfence()` before that flag or ticket"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        run::{Samples, played, run},
+        sum::Input,
+    };
+
+    static STEP: Step =
+        played::step("alone", |problem| played::first_thread(problem, problem.chip.sms));
+
+    /// Runs a kernel on 16,640 elements. Returns its error; `None` if the kernel is verified.
+    fn said(text: &str) -> Option<String> {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let workload = Workload::<f32>::new(&device, Input::Uniform, 16_640, 1).unwrap();
+        let (block, samples) = (Block::new(64).unwrap(), Samples { count: 0, warm: false });
+        let ran = run(&STEP, &played::ptx(text), &device, &workload, block, samples);
+        ran.map_or_else(
+            |error| Some(error.to_string()),
+            |outcome| outcome.fault().map(|f| f.to_string()),
+        )
+    }
+
+    #[test]
+    fn kernels_that_are_wrong_on_another_problem_are_wrong() {
+        assert_eq!(said(played::TURNING), None);
+        let wrong = |after: &str, more: &str, expected: &[&str]| {
+            assert!(played::TURNING.contains(after), "{after}");
+            let text = played::TURNING.replace(after, &format!("{after}\n    {more}"));
+            let said = said(&text).unwrap_or_else(|| panic!("{more} is verified"));
+            for expected in expected {
+                assert!(said.contains(expected), "{said}");
+            }
+        };
+        let (start, one) = ("ld.param.u64 %n, [n];", "setp.eq.u32 %p, %grid, 1;");
+        wrong(
+            start,
+            "and.b64 %n, %n, -2;",
+            &[
+                "wrong in an extra run, although its runs on 16640 elements were right: the sum of 1 f32",
+                "; to repeat this run, use `--n 1`",
+            ],
+        );
+        wrong(
+            start,
+            "ld.global.f32 %x, [%in];",
+            &["beyond the end", "(in an extra run; to repeat this run, use `--n 0`)"],
+        );
+        wrong(
+            start,
+            "setp.gt.u64 %p, %n, 33;\n@%p ld.global.u64 %step, [%in];",
+            &["multiple of 16; to repeat this run, use `--n 1025 --offset 1`)", "misaligned"],
+        );
+        wrong(
+            one,
+            "@%p mov.f32 %sum, 0f46000000;",
+            &["had one multiprocessor; to repeat this run, use `--n 16390 --gpu sm_90:1`"],
+        );
+        wrong(
+            one,
+            "@%p st.global.f32 [%out], %x;",
+            &[
+                "although its sums are right: in an extra run on 16390 elements (the GPU, sm_90, had one multiprocessor), the checks found: ",
+                "`--n 16390 --gpu sm_90:1`",
+            ],
+        );
+    }
+
+    #[test]
+    fn extra_runs_are_shorter_than_the_requested_run() {
+        let lengths =
+            |n| runs(&Settings::default(), n, 16).iter().map(|run| run.n).collect::<Vec<_>>();
+        assert_eq!(lengths(5003), [0, 1, 33, 1025]);
+        assert_eq!(lengths(1 << 20), [0, 1, 33, 1025, 5003, 16_390]);
+    }
+}

@@ -1,0 +1,312 @@
+//! Runs single blocks of launches on very long inputs, because an index that is too narrow wraps only
+//! there, and some rings refill their stages only in long chunks.
+
+use numbers::{Reference, mixed};
+use simt::{Gpu, TrapKind};
+
+use super::extra::Asked;
+use crate::{
+    Error, Result,
+    device::{Program, interpreter},
+    plan::{Arg, Buffer, Chip, Plan, Problem, Scratch},
+    sum::{Mismatch, Run, Scalar, Verdict, WrongPartial},
+};
+
+/// The number of multiprocessors. With this number, no block adds very many elements.
+const MULTIPROCESSORS: u32 = 1 << 13;
+
+/// The lengths. In the first one, chunks have more stages than a ring, and the checks run. In the
+/// second one, the indices of elements exceed 2^32; in the third one, those of vectors exceed 2^31.
+const LENGTHS: [u64; 3] = [(1 << 24) + 13, (33 << 27) + 13, (10 << 30) + 13];
+
+/// The maximum size of the elements in bytes, because sparse memory is limited.
+const BYTES: u64 = 48 << 30;
+
+/// The maximum number of elements that a block adds; a run with more would take seconds.
+const ELEMENTS: u64 = 1 << 25;
+
+/// The minimum number of requested elements.
+const LEAST: usize = 1 << 17;
+
+/// The maximum number of instructions of a block, which is several times what a correct block needs.
+const BUDGET: u64 = 1 << 25;
+
+/// The maximum number of ranges in a partial sum; a sum of more ranges is not checked.
+const RANGES: usize = 1 << 16;
+
+/// Runs single blocks of a step's first launch on very long inputs, and compares their partial sums
+/// with the exact sums. Returns a description of the fault, if there is one.
+pub(super) fn wrong_on_long_inputs<T: Scalar>(
+    asked: Asked<'_, T>,
+    program: &Program,
+    chip: Chip,
+) -> Result<Option<Box<Mismatch>>> {
+    // A page of the book has no address space for a long input.
+    if usize::BITS < 64 || asked.values.len() < LEAST {
+        return Ok(None);
+    }
+    let Program::Simt(program) = program else { return Ok(None) };
+    for n in LENGTHS {
+        let chip = Chip { sms: MULTIPROCESSORS, ..chip };
+        let problem = Problem { n, block: asked.block, element: T::ELEMENT, chip };
+        let plan = (asked.step.plan)(&problem);
+        let Some(launch) = plan.launches.first() else { continue };
+        let Some(stage) = launch.stages.first() else { continue };
+        let grid = u64::from(launch.grid);
+        // Each block must have its own partial sum.
+        let own = stage.holds.count() == grid && launch.cluster == 1 && grid >= 4;
+        if !own || n * T::ELEMENT.size() > BYTES || plan.check(&chip).is_err() {
+            continue;
+        }
+        // The last block may wait for the others, and has fewer elements.
+        let block = grid - 2;
+        let ranges = stage.holds.ranges(n, block).take(RANGES);
+        let elements: u64 = ranges.map(|range| range.end - range.start).sum();
+        if elements > ELEMENTS || stage.holds.ranges(n, block).nth(RANGES).is_some() {
+            continue;
+        }
+        let one = Block { asked, plan: &plan, problem, block, checked: n == LENGTHS[0] };
+        if let Some(said) = one.fault(program)? {
+            let verdict = Verdict::of(T::ZERO, &T::sum(&[]), 0);
+            let before = asked.values.len() as u64;
+            let mut wrong = Mismatch::of(asked.step, &problem, Run::Long(before), verdict, None);
+            wrong.leftover = Some(said);
+            return Ok(Some(Box::new(wrong)));
+        }
+    }
+    Ok(None)
+}
+
+/// A block of the first launch on a long input.
+struct Block<'a, T> {
+    asked: Asked<'a, T>,
+    plan: &'a Plan,
+    problem: Problem,
+    block: u64,
+    checked: bool,
+}
+
+impl<T: Scalar> Block<'_, T> {
+    /// Runs the block. Returns a description of its fault, if there is one.
+    fn fault(&self, program: &interpreter::Program) -> Result<Option<String>> {
+        let (n, launch) = (self.problem.n, &self.plan.launches[0]);
+        let stage = launch.stages[0];
+        let mut config = simt::Config::default();
+        config.play(self.asked.settings.gpu);
+        config.schedule = self.asked.settings.schedule;
+        config.blocks = Some(self.block..self.block + 1);
+        config.block_budget = BUDGET;
+        let mut gpu = Gpu::with(config);
+        let failed = |error: simt::Error| Error::Simt {
+            doing: format!("interpreting a block of a launch on {n} elements"),
+            text: error.to_string(),
+        };
+        let size = T::ELEMENT.size();
+        let input = gpu.alloc_sparse(n * size, word).map_err(failed)?;
+        let mut scratch = Vec::new();
+        for (index, kind) in self.plan.scratch.iter().enumerate() {
+            let fill = if matches!(kind, Scratch::Partials(_)) { u32::MAX } else { 0 };
+            let bytes = self.plan.scratch_bytes(index, T::ELEMENT);
+            scratch.push(gpu.alloc_sparse(bytes, |_| fill).map_err(failed)?);
+        }
+        let result = gpu.alloc(size).map_err(failed)?;
+        let address = |buffer: Buffer| match buffer {
+            Buffer::Input => input,
+            Buffer::Scratch(index) => scratch[index],
+            Buffer::Result => result,
+        };
+        let args = launch.args.iter().map(|arg| match *arg {
+            Arg::Address(buffer) => simt::Arg::U64(address(buffer)),
+            Arg::U64(value) => simt::Arg::U64(value),
+            Arg::U32(value) => simt::Arg::U32(value),
+        });
+        let call = simt::Launch {
+            entry: &launch.entry,
+            grid: [launch.grid, 1, 1],
+            block: [launch.block, 1, 1],
+            cluster: [1, 1, 1],
+            shared: launch.shared,
+            args: args.collect(),
+        };
+        let mut watch = self.checked.then(simt::checks);
+        let what = format!("in an extra run of block {} alone, on {n} elements", self.block);
+        let advice = match n >> 31 {
+            0 => "",
+            _ => {
+                "; a 32-bit index wraps at 2^32, and an `int` at 2^31: make the index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication"
+            }
+        };
+        match program.launch(&mut gpu, &call, watch.as_mut()) {
+            Ok(()) => {}
+            // The block may poll for messages of the other blocks, which do not run.
+            Err(simt::Error::Trap(trap))
+                if trap.kind == TrapKind::Budget
+                    && self.plan.scratch.iter().any(|s| !matches!(s, Scratch::Partials(_))) =>
+            {
+                return Ok(None);
+            }
+            Err(simt::Error::Trap(trap)) => {
+                return Ok(Some(format!("{what}, {}{advice}", trap.sentence())));
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        if let Some(watch) = &watch
+            && let Some(finding) = simt::findings(watch).iter().find(|f| !f.is_harmless())
+        {
+            return Ok(Some(format!("{what}, the checks found: {}", finding.sentence())));
+        }
+        let mail = match stage.sums {
+            Buffer::Scratch(index) => matches!(self.plan.scratch[index], Scratch::Messages(_)),
+            _ => false,
+        };
+        let mut bytes = vec![0; if mail { 2 * size as usize } else { size as usize }];
+        let at = address(stage.sums) + self.block * bytes.len() as u64;
+        gpu.read(at, &mut bytes).map_err(failed)?;
+        if mail {
+            // The upper half of each slot is the flag.
+            bytes = bytes.chunks_exact(8).flat_map(|slot| slot[..4].to_vec()).collect();
+        }
+        let sum: T = bytemuck::pod_read_unaligned(&bytes);
+        let verdict = Verdict::of(sum, &self.expected(), 0);
+        if verdict.verified() {
+            return Ok(None);
+        }
+        let partial = WrongPartial::of((1, launch, &stage, n), self.block, verdict, false);
+        Ok(Some(format!("{what}, {partial}{advice}")))
+    }
+
+    /// Returns the exact sum of the block's elements.
+    fn expected(&self) -> Reference {
+        let each = Gpu::PAGE / T::ELEMENT.size();
+        let mut sum = T::sum(&[]);
+        for range in self.plan.launches[0].stages[0].holds.ranges(self.problem.n, self.block) {
+            let mut at = range.start;
+            while at < range.end {
+                let end = ((at / each + 1) * each).min(range.end);
+                sum = sum.plus(times(value::<T>(at / each), end - at));
+                at = end;
+            }
+        }
+        sum
+    }
+}
+
+/// Returns the word that a page of the input repeats: 2, −2, 3 or −3 as an `f32`. All sums of such
+/// elements are exact, in all types.
+fn word(page: u64) -> u32 {
+    [0x4000_0000, 0xC000_0000, 0x4040_0000, 0xC040_0000][mixed(page) as usize % 4]
+}
+
+/// Returns the value that all elements in a page of the input have.
+fn value<T: Scalar>(page: u64) -> T {
+    bytemuck::pod_read_unaligned(&bytemuck::cast::<_, [u8; 8]>([word(page); 2])[..size_of::<T>()])
+}
+
+/// Returns the sum of `count` equal elements.
+fn times<T: Scalar>(value: T, count: u64) -> Reference {
+    let (mut sum, mut power) = (T::sum(&[]), T::sum(&[value]));
+    for bit in 0..u64::BITS - count.leading_zeros() {
+        if count >> bit & 1 == 1 {
+            sum = sum.plus(power);
+        }
+        power = power.plus(power);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Step,
+        device::{Choice, Device, Settings},
+        plan::{Block, Phase},
+        run::{Samples, played, run},
+        sum::{Input, Workload},
+    };
+
+    /// The first thread of each block adds 64 elements.
+    const TILES: &str = "
+.version 8.4
+.target sm_60
+.address_size 64
+.visible .entry reduce(.param .u64 in, .param .u64 out, .param .u64 n)
+{
+    .reg .pred %p;
+    .reg .f32 %sum, %x;
+    .reg .u32 %lane, %block, %first;
+    .reg .u64 %in, %out, %n, %i, %end, %at;
+    mov.u32 %lane, %tid.x;
+    mov.u32 %block, %ctaid.x;
+    setp.ne.u32 %p, %lane, 0;
+    @%p ret;
+    ld.param.u64 %in, [in];
+    ld.param.u64 %out, [out];
+    ld.param.u64 %n, [n];
+    mul.wide.u32 %i, %block, 64;
+    add.u64 %end, %i, 64;
+    min.u64 %end, %end, %n;
+    mov.f32 %sum, 0f00000000;
+again:
+    setp.ge.u64 %p, %i, %end;
+    @%p bra done;
+    mad.lo.u64 %at, %i, 4, %in;
+    ld.global.f32 %x, [%at];
+    add.f32 %sum, %sum, %x;
+    add.u64 %i, %i, 1;
+    bra again;
+done:
+    mad.wide.u32 %at, %block, 4, %out;
+    st.global.f32 [%at], %sum;
+    ret;
+}
+";
+
+    static STEP: Step = played::step("tiles", |problem| {
+        let phase = Phase { entry: "reduce".into(), tile: 64, shared: 0, depth: 64 };
+        Plan::until_one(problem, &phase)
+    });
+
+    fn said(text: &str) -> Option<String> {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let workload = Workload::<f32>::new(&device, Input::Uniform, 1 << 17, 1).unwrap();
+        let (block, samples) = (Block::new(64).unwrap(), Samples { count: 0, warm: false });
+        let outcome = run(&STEP, &played::ptx(text), &device, &workload, block, samples).unwrap();
+        outcome.fault().map(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn an_index_of_32_bits_is_found() {
+        assert_eq!(said(TILES), None);
+        let narrow = "mul.lo.u32 %first, %block, 64;\n    cvt.u64.u32 %i, %first;";
+        let text = TILES.replace("mul.wide.u32 %i, %block, 64;", narrow);
+        let wraps = said(&text).expect("the index wraps");
+        let start = "tiles is wrong on a longer input, although its runs on 131072 elements were right: in an extra run of block 69206015 alone, on 4429185037 elements, block 69206015 of launch 1, which adds the elements 4429184960 to 4429185023, gave ";
+        assert!(wraps.starts_with(start), "{wraps}");
+        assert!(wraps.contains("; a 32-bit index wraps at 2^32"), "{wraps}");
+        let trap =
+            "setp.gt.u64 %p, %n, 4294967296;\n    @%p trap;\n    mul.wide.u32 %i, %block, 64;";
+        let trap = TILES.replace("mul.wide.u32 %i, %block, 64;", trap);
+        let trap = said(&trap).expect("the kernel stops");
+        assert!(
+            trap.contains("alone, on 4429185037 elements, ") && trap.contains("trap"),
+            "{trap}"
+        );
+    }
+
+    /// Equal elements have the sum of as many additions.
+    #[test]
+    fn sums_of_pages_are_exact() {
+        for count in [0u64, 1, 2, 3, 1000, (1 << 18) - 1] {
+            let added = vec![value::<f32>(7); count as usize];
+            assert_eq!(
+                format!("{:?}", times(value::<f32>(7), count)),
+                format!("{:?}", f32::sum(&added))
+            );
+        }
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5].map(value::<f32>).iter().filter(|x| x.abs() < 2.0).count(),
+            0
+        );
+    }
+}
