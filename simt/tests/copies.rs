@@ -234,6 +234,7 @@ const REFILL: &str = ".shared .align 16 .b8 row[256];
     WRITERS
     setp.ne.u32 %p1, %r1, 0;
     @!%p1 mbarrier.init.shared.b64 [bar], 1;
+    STARTED
     bar.sync 0;
     @%p1 bra W;
     STARTER
@@ -251,7 +252,8 @@ fn a_proxy_fence_makes_writes_visible_to_the_copy_engine() {
     for (writers, starter, fine) in
         [("", "", false), (fence, "", true), ("", fence, true), (alias, "", false)]
     {
-        let module = module(&REFILL.replace("WRITERS", writers).replace("STARTER", starter));
+        let body = REFILL.replace("STARTED", "fence.mbarrier_init.release.cluster;");
+        let module = module(&body.replace("WRITERS", writers).replace("STARTER", starter));
         for schedule in schedules() {
             let (device, out) = run(&module, schedule);
             let expected = if fine { vec![] } else { vec![Fault::ProxyFence] };
@@ -262,6 +264,27 @@ fn a_proxy_fence_makes_writes_visible_to_the_copy_engine() {
                 device.said()
             );
             assert!(out.iter().zip(0..).all(|(&v, i)| v == i), "{schedule}: {out:?}");
+        }
+    }
+}
+
+#[test]
+fn a_fence_makes_an_mbarrier_visible_to_the_copy_engine() {
+    let (own, proxy) = ("fence.mbarrier_init.release.cluster;", "fence.proxy.async;");
+    let other = "fence.acq_rel.gpu;";
+    let cases = [("", "", false), (own, "", true), ("", own, true), (proxy, "", true)];
+    for (started, starter, fine) in
+        cases.into_iter().chain([("", proxy, true), (other, "", false), ("", other, false)])
+    {
+        let body = REFILL.replace("    st.shared.u32 [%r6], %r1;\n", "").replace("WRITERS", "");
+        let module = module(&body.replace("STARTED", started).replace("STARTER", starter));
+        for schedule in schedules() {
+            let (device, _) = run(&module, schedule);
+            let expected = if fine { vec![] } else { vec![Fault::ProxyFence] };
+            let said = device.said();
+            assert_eq!(faults(&device), expected, "{started} {starter} {schedule}: {said}");
+            assert!(fine || said.contains("thread 0 starts a copy at PTX line"), "{said}");
+            assert!(fine || said.contains("that signals the mbarrier `bar[0]`"), "{said}");
         }
     }
 }

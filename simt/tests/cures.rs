@@ -9,13 +9,17 @@ use simt::{Arg, Module, Schedule};
 
 const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(5)];
 
-fn module(body: &str) -> Module {
-    let text = format!(
+fn text(body: &str) -> String {
+    format!(
         ".version 8.4\n.target sm_80\n.address_size 64\n\
          .visible .entry test(.param .u64 in)\n{{\n.shared .align 16 .b8 h[1040];\n\
          .reg .b32 %r<40>;\n.reg .b64 %rd<40>;\n.reg .pred %p<9>;\n\
          ld.param.u64 %rd1, [in];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, h;\n{body}\nret;\n}}\n"
-    );
+    )
+}
+
+fn module(body: &str) -> Module {
+    let text = text(body);
     Module::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
@@ -154,6 +158,108 @@ fn an_mbarrier_is_used_after_its_initialization() {
         for (_, text) in said(&used(between), 64) {
             assert_eq!(text, "", "{between}");
         }
+    }
+}
+
+/// Launches clusters of two blocks. In each cluster, the first block initializes an mbarrier, and
+/// the second block arrives there.
+#[test]
+fn an_mbarrier_of_another_block_needs_a_barrier_of_the_cluster() {
+    let body = "mov.u32 %r3, %cluster_ctarank;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra other;\n\
+                mbarrier.init.shared.b64 [%r2], 1;\nbra end;\n\
+                other: mapa.shared::cluster.u32 %r4, %r2, 0;\n\
+                mbarrier.arrive.shared::cluster.b64 _, [%r4];\nend:";
+    let module = Module::parse(&text(body).replace("sm_80", "sm_90")).unwrap();
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&[0; 16]);
+    let mut launch = launch("test", 2, 1, 0, vec![Arg::U64(input)]);
+    launch.cluster[0] = 2;
+    let _ = device.launch(&module, &launch);
+    let said = device.said();
+    assert!(said.contains("put a `cluster.sync()` between the initialization"), "{said}");
+}
+
+/// 32 threads execute h[t % 16] = h[t % 16] + h[64 + t % 16]: no barrier makes this correct.
+#[test]
+fn threads_with_equal_indices_are_told_of_them() {
+    let body = "shl.b32 %r3, %r1, 2;\nadd.u32 %r4, %r2, %r3;\nst.shared.u32 [%r4], %r1;\n\
+                st.shared.u32 [%r4+256], %r1;\nbar.sync 0;\nand.b32 %r5, %r3, 63;\n\
+                add.u32 %r6, %r2, %r5;\nld.shared.u32 %r7, [%r6];\nld.shared.u32 %r8, [%r6+256];\n\
+                add.u32 %r7, %r7, %r8;\nbar.warp.sync -1;\nst.shared.u32 [%r6], %r7;";
+    for (_, text) in said(&body.replace("bar.warp.sync -1;\n", ""), 32) {
+        assert!(text.contains("if both threads have the same index"), "{text}");
+        assert!(!text.contains("__sync"), "{text}");
+    }
+}
+
+/// Of two blocks, the last one adds what both stored. Lane 0 takes the ticket, and all lanes read.
+#[test]
+fn a_lane_that_did_not_acquire_is_told_to_synchronize_its_warp() {
+    let read = |between: &str| {
+        format!(
+            "mov.u32 %r3, %ctaid.x;\nmad.wide.u32 %rd2, %r3, 4, %rd1;\nmov.u32 %r5, 0;\n\
+             setp.ne.u32 %p1, %r1, 0;\n@%p1 bra all;\nst.global.u32 [%rd2+64], %r3;\n\
+             atom.acq_rel.gpu.global.add.u32 %r5, [%rd1], 1;\n\
+             all: shfl.sync.idx.b32 %r5, %r5, 0, 31, -1;\nsetp.ne.u32 %p2, %r5, 1;\n@%p2 bra end;\n\
+             {between}\nand.b32 %r6, %r1, 1;\nmad.wide.u32 %rd3, %r6, 4, %rd1;\n\
+             ld.global.u32 %r7, [%rd3+64];\nend:"
+        )
+    };
+    for (between, threads, cure) in
+        [("", 32, "put a `__syncwarp()` before this access"), ("bar.warp.sync -1;", 32, "")]
+    {
+        let module = module(&read(between));
+        for schedule in SCHEDULES {
+            let mut device = Device::new(schedule);
+            let input = device.put(&[0; 1024]);
+            device.launch(&module, &launch("test", 2, threads, 0, vec![Arg::U64(input)])).unwrap();
+            let said = device.said();
+            assert!(said.contains(cure) && said.is_empty() == cure.is_empty(), "{said}");
+            assert!(!said.contains("nothing orders two blocks"), "{said}");
+        }
+    }
+}
+
+/// Half of the threads of a block wait at one barrier, and the other half at another one.
+#[test]
+fn a_barrier_in_a_condition_is_not_the_one_after_it() {
+    let body = "setp.gt.u32 %p1, %r1, 31;\n@%p1 bra over;\n.loc 1 5 1\nbar.sync 0;\nover:\n\
+                .loc 1 LINE 1\nbar.sync 0;\nsetp.gt.u32 %p1, %r1, 31;\n@!%p1 bra end;\nbar.sync 0;\nend:";
+    let run = |line: &str| {
+        let file = ".file 1 \"kernel.cu\"\n.visible .entry";
+        let text = text(&body.replace("LINE", line)).replace(".visible .entry", file);
+        let mut device = Device::new(Schedule::Converged);
+        let input = device.put(&[0; 16]);
+        let module = Module::parse(&text).unwrap();
+        device.launch(&module, &launch("test", 1, 64, 0, vec![Arg::U64(input)])).unwrap();
+        (device.findings().iter().map(|f| f.fault).collect::<Vec<_>>(), device.said())
+    };
+    let (faults, said) = run("6");
+    assert_eq!(faults, [Fault::DivergentBarrier], "{said}");
+    let start = "thread 32 waits at the block barrier at line 6 while thread 0 waits at another one at line 5: CUDA C++ does not define this";
+    assert!(
+        said.starts_with(start)
+            || said.contains("thread 0 waits at the block barrier at line 5 while thread 32"),
+        "{said}"
+    );
+    // Copies of one barrier have one line.
+    assert_eq!(run("5").0, []);
+}
+
+/// All threads wait for the phase after the current one, which no thread can complete.
+#[test]
+fn a_phase_that_never_ends_is_named() {
+    let body = "setp.ne.u32 %p1, %r1, 0;\n@!%p1 mbarrier.init.shared.b64 [%r2], 65;\nbar.sync 0;\n\
+                mbarrier.arrive.shared.b64 %rd9, [%r2];\n\
+                wait: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0;\n@!%p2 bra wait;";
+    let module = Module::parse(&text(body).replace("sm_80", "sm_90")).unwrap();
+    for schedule in SCHEDULES {
+        let mut device = Device::new(schedule);
+        let input = device.put(&[0; 16]);
+        let error = device.launch(&module, &launch("test", 1, 64, 0, vec![Arg::U64(input)]));
+        let said = error.unwrap_err().to_string();
+        assert!(said.contains("64 threads wait at an mbarrier"), "{said}");
+        assert!(said.contains("nothing can complete the phase"), "{said}");
     }
 }
 

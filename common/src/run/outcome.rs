@@ -115,7 +115,7 @@ impl Outcome {
         // explains why.
         let told = mismatch.first.is_some_and(|first| first.unwritten);
         if mismatch.adds_all() {
-            return Some("the kernel adds every element, but its blocks add other elements than those in the plan: change the plan, or let each block add the elements that the plan names".into());
+            return Some("the kernel adds every element, but the partial sums in its buffers are not those of the plan: change the stages of the plan, or let the kernel store the partial sums that the plan names, in that order".into());
         }
         (mismatch.run == Run::First && !told).then(|| {
             "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, and which sums they combine".into()

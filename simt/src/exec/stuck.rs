@@ -122,7 +122,7 @@ impl Team<'_> {
                     State::Sync { .. } => WARP_WIDE,
                     State::Bar { .. } => "a block barrier",
                     State::Cluster => "the cluster barrier",
-                    State::Mbarrier { .. } => "an mbarrier",
+                    State::Mbarrier { .. } => MBARRIER,
                     State::Ready => continue,
                 };
                 let same =
@@ -158,6 +158,9 @@ impl Team<'_> {
                 (TrapKind::Deadlock, ALL_NAMED_MUST_COME)
             }
             true => (TrapKind::DivergentBarrier, ALL_MUST_COME),
+            false if places.iter().all(|place| place.what == MBARRIER) => {
+                (TrapKind::Deadlock, NO_PHASE_ENDS)
+            }
             false => (TrapKind::Deadlock, "each waits for the others, so none can continue"),
         };
         let lane = split.mask.trailing_zeros() as usize;
@@ -188,8 +191,11 @@ impl Team<'_> {
         let mut returned = threads - live;
         let mut beyond: BTreeMap<u32, u32> = BTreeMap::new();
         for warp in &self.warps {
+            // Lanes that wait elsewhere are counted there.
+            let elsewhere = warp.splits.iter().fold(0, |all, split| all | split.mask);
             for conv in &warp.convs {
-                let lanes = (conv.arrived & conv.members & warp.live).count_ones();
+                let arrived = conv.arrived & conv.members & warp.live & !elsewhere;
+                let lanes = arrived.count_ones();
                 match exits(conv.pc) {
                     true => returned += lanes,
                     false if lanes != 0 => *beyond.entry(conv.from).or_default() += lanes,
@@ -232,6 +238,12 @@ impl Team<'_> {
         self.env.info.kernel.place(pc)
     }
 }
+
+const MBARRIER: &str = "an mbarrier";
+
+const NO_PHASE_ENDS: &str = "nothing can complete the phase that they wait for; compare the parity \
+                             in the wait, the number of arrivals and the number of expected bytes \
+                             with those that take place";
 
 const WARP_WIDE: &str = "a warp-wide operation";
 

@@ -160,6 +160,11 @@ impl Finding {
         self.fault == Fault::SameValue
     }
 
+    /// Returns whether the first access initializes an `mbarrier`.
+    fn is_of_mbarrier(&self) -> bool {
+        self.sites.first().is_some_and(|site| site.text.contains("mbarrier.init"))
+    }
+
     /// Describes the fault and its remedy in one sentence.
     pub fn sentence(&self) -> String {
         let what = match self.sites.as_slice() {
@@ -171,6 +176,15 @@ impl Finding {
                 read.at,
                 write.who(read.block != write.block),
                 write.at
+            ),
+            [init, copy] if self.fault == Fault::ProxyFence && self.is_of_mbarrier() => format!(
+                "{} starts a copy at {} that signals the mbarrier {}, which {} initialized at {}, \
+                 but no fence makes the initialization visible to the copy engine",
+                copy.who(false),
+                copy.at,
+                self.place,
+                init.who(false),
+                init.at
             ),
             [write, copy] if self.fault == Fault::ProxyFence => format!(
                 "{} starts a copy of {} at {}, which {} wrote at {}, but no proxy fence makes the \

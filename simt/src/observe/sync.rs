@@ -7,10 +7,12 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
 use super::scene::Scene;
-use crate::observer::{At, LaunchInfo, Observer, Parted};
+use crate::observer::{Arrive, At, Complete, LaunchInfo, Level, Observer, Parted};
 use crate::{Trap, TrapKind};
 
 /// Finds misused barriers, misused warp-wide exchanges and failed assertions.
@@ -18,6 +20,9 @@ use crate::{Trap, TrapKind};
 pub struct Sync {
     found: Found,
     scene: Option<Arc<Scene>>,
+    /// The first arrival at each block barrier that has not completed, by block and barrier: its
+    /// instruction, warp and lanes.
+    first: FxHashMap<(u64, u32), (u32, u32, u32)>,
     /// Operations that the simulated GPU allows but some other GPUs do not.
     notes: Found,
 }
@@ -41,7 +46,8 @@ impl Sync {
 
 impl Observer for Sync {
     fn fork(&self) -> Self {
-        Sync { scene: self.scene.clone(), found: self.found.fork(), notes: self.notes.fork() }
+        let (found, notes) = (self.found.fork(), self.notes.fork());
+        Sync { scene: self.scene.clone(), found, notes, first: FxHashMap::default() }
     }
 
     fn merge(&mut self, fork: Self) {
@@ -53,6 +59,51 @@ impl Observer for Sync {
         self.found.begin(launch.kernel.name(), launch.number);
         self.notes.begin(launch.kernel.name(), launch.number);
         self.scene = Some(Arc::new(Scene::new(launch)));
+        self.first.clear();
+    }
+
+    /// Compares the places at which the warps of a block reach a barrier of the whole block. Copies
+    /// of one `__syncthreads()` that the compiler makes have the same place.
+    fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
+        if arrive.level != Level::Block || arrive.count.is_some() || arrive.arrive_only {
+            return;
+        }
+        let here = (at.pc, at.warp, arrive.mask);
+        let &mut (pc, warp, mask) = self.first.entry((at.block.index, arrive.id)).or_insert(here);
+        let Some(scene) = self.scene.as_ref().filter(|_| pc != at.pc) else { return };
+        if [pc, at.pc].iter().any(|pc| scene.kernel.line(*pc) == 0)
+            || scene.kernel.place(pc) == scene.kernel.place(at.pc)
+        {
+            return;
+        }
+        let key = Key { pcs: (pc, at.pc), ..Key::new(Fault::DivergentBarrier, None, pc) };
+        self.found.add(key, 1, || {
+            let site = |warp: u32, lanes: u32, pc: u32| {
+                let thread = warp * 32 + (lanes.trailing_zeros() & 31);
+                scene.site(at.block.index, thread, pc, "wait")
+            };
+            let (one, other) = (site(warp, mask, pc), site(at.warp, arrive.mask, at.pc));
+            Finding {
+                detail: format!(
+                    "{} waits at the block barrier at {} while {} waits at another one at {}",
+                    crate::place::thread(one.thread),
+                    one.at,
+                    crate::place::thread(other.thread),
+                    other.at
+                ),
+                cure: "CUDA C++ does not define this; let every thread of the block reach the \
+                       same `__syncthreads()`, and put the condition around the work, not around \
+                       the barrier"
+                    .into(),
+                ..scene.finding(Fault::DivergentBarrier, vec![one])
+            }
+        });
+    }
+
+    fn complete(&mut self, complete: &Complete<'_>) {
+        if complete.level == Level::Block {
+            self.first.remove(&(complete.block.index, complete.id));
+        }
     }
 
     fn returned_early(&mut self, at: &At<'_>, exited: u32) {

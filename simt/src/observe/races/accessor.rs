@@ -24,19 +24,19 @@ impl Accessor<'_> {
     pub(super) fn knows(&self, lane: u32, e: &Entry) -> bool {
         match self.cluster.knows(self.rank, self.warp, lane, e) {
             Some(known) => known,
-            None => self.knows_far(lane, e),
+            None => self.knows_far(self.warp, lane, e),
         }
     }
 
     #[cold]
-    fn knows_far(&self, lane: u32, e: &Entry) -> bool {
+    fn knows_far(&self, warp: u32, lane: u32, e: &Entry) -> bool {
         let block = &self.cluster.blocks[self.rank];
-        let own = &block.warps[self.warp as usize].refs;
+        let own = &block.warps[warp as usize].refs;
         if own.is_empty() && block.refs.is_empty() {
             return false;
         }
         let own = own.iter().filter(|(m, _)| m >> lane & 1 == 1).map(|&(_, r)| r);
-        let known = self.cluster.lanes_known(self.rank, self.warp, lane, e);
+        let known = self.cluster.lanes_known(self.rank, warp, lane, e);
         self.logs.know(block.index, own.chain(block.refs.iter().copied()), e, known)
     }
 
@@ -87,6 +87,8 @@ impl Accessor<'_> {
         // device scope is needed.
         let (needed, unordered) = match self.cluster.rank_of(e.block) {
             _ if e.block == own => (0, Apart::Unordered),
+            _ if self.lane_knows(self.warp, e) => (2, Apart::Lane),
+            _ if self.warp_knows(e) => (2, Apart::Warp),
             Some(_) => (1, Apart::Cluster),
             None => (2, Apart::Unordered),
         };
@@ -107,6 +109,21 @@ impl Accessor<'_> {
 }
 
 impl Accessor<'_> {
+    /// Returns whether a lane of a warp in this block is ordered after an access.
+    fn lane_knows(&self, warp: u32, e: &Entry) -> bool {
+        let live = self.cluster.blocks[self.rank].warps[warp as usize].lanes;
+        lanes(live).any(|lane| {
+            let known = self.cluster.knows(self.rank, warp, lane, e);
+            known.unwrap_or_else(|| self.knows_far(warp, lane, e))
+        })
+    }
+
+    /// Returns whether a warp in this block is ordered after an access.
+    fn warp_knows(&self, e: &Entry) -> bool {
+        let warps = self.cluster.blocks[self.rank].warps.len() as u32;
+        (0..warps).any(|warp| self.lane_knows(warp, e))
+    }
+
     /// Returns whether both accesses are stores of the same value by one instruction of one warp.
     /// The lanes of the warp may store together or one after another; in the second case, memory
     /// holds the value of the earlier store.

@@ -111,8 +111,43 @@ impl Races {
             let (from, bytes) = (u64::from(offset), u64::from(access.bytes()));
             for word in from / 4..(from + bytes).div_ceil(4) {
                 let key = (place, at.block.rank as usize, word);
-                self.unfenced.insert(key, entry.by(1 << lane));
+                self.unfenced.writes.insert(key, entry.by(1 << lane));
             }
+        }
+    }
+
+    /// Records the initialization of an `mbarrier` in a kernel that uses the copy engine.
+    pub(super) fn init_unfenced(&mut self, at: &At<'_>, mbarrier: u64, mask: u32) {
+        let place = self.place(&at.block);
+        let entry = self.entry(at, Strength::Weak, Scope::Cta);
+        let (_, offset) = Access::peer(mbarrier);
+        let key = (place, at.block.rank as usize, u64::from(offset) / 4);
+        self.unfenced.inits.insert(key, entry.by(mask));
+    }
+
+    /// Applies a fence that makes the initialization of an `mbarrier` visible to the engine.
+    pub(super) fn init_fenced(&mut self, at: &At<'_>) {
+        let place = self.place(&at.block);
+        let rank = at.block.rank as usize;
+        let Races { clusters, logs, reports, unfenced, .. } = self;
+        let cluster = &clusters[place];
+        let accessor = Accessor { cluster, logs, rank, warp: at.warp, reports, access: None };
+        unfenced.inits.retain(|&(p, r, _), entry| {
+            (p, r) != (place, rank) || !lanes(at.mask).any(|lane| accessor.knows(lane, entry))
+        });
+    }
+
+    /// Checks that the engine sees the initialization of the `mbarrier` that counts a copy.
+    fn signals(&mut self, at: &At<'_>, copy: &Copy) {
+        let Some(mbarrier) = copy.mbarrier else { return };
+        let place = self.place(&at.block);
+        let (peer, offset) = Access::peer(mbarrier);
+        let word = u64::from(offset) / 4;
+        let rank = peer.unwrap_or(at.block.rank) as usize;
+        if let Some(init) = self.unfenced.inits.remove(&(place, rank, word)) {
+            let entry = self.entry(at, Strength::Weak, Scope::Sys).by(1 << copy.lane);
+            let sides = [Side::of(&init, true, 0), Side::of(&entry, false, 0)];
+            self.reports.uninitialized(sides, word * 4);
         }
     }
 
@@ -125,23 +160,25 @@ impl Races {
         let Races { clusters, logs, reports, unfenced, .. } = self;
         let cluster = &clusters[place];
         let accessor = Accessor { cluster, logs, rank, warp: at.warp, reports, access: None };
-        unfenced.retain(|&(p, r, _), entry| {
+        unfenced.writes.retain(|&(p, r, _), entry| {
             (p, r) != (place, rank) || !lanes(at.mask).any(|lane| accessor.knows(lane, entry))
         });
+        self.init_fenced(at);
     }
 
     /// Checks a copy of the engine to or from shared memory.
     pub(super) fn engaged(&mut self, at: &At<'_>, copy: &Copy, span: Span) {
-        if !copy.bulk || span.space != Space::Shared || self.unfenced.is_empty() {
+        if !copy.bulk || span.space != Space::Shared {
             return;
         }
+        self.signals(at, copy);
         let place = self.place(&at.block);
         let (peer, offset) = Access::peer(span.address);
         let rank = peer.unwrap_or(at.block.rank) as usize;
         let first = u64::from(offset);
         let entry = self.entry(at, Strength::Weak, Scope::Sys).by(1 << copy.lane);
         for word in first / 4..(first + span.bytes).div_ceil(4) {
-            if let Some(wrote) = self.unfenced.remove(&(place, rank, word)) {
+            if let Some(wrote) = self.unfenced.writes.remove(&(place, rank, word)) {
                 let sides = [Side::of(&wrote, true, 0), Side::of(&entry, false, 0)];
                 self.reports.unfenced(sides, word * 4);
             }
@@ -150,6 +187,7 @@ impl Races {
 
     /// Discards the writes of a block's predecessor, which are complete when a new block starts.
     pub(super) fn forget_unfenced(&mut self, place: usize, rank: usize) {
-        self.unfenced.retain(|&(p, r, _), _| (p, r) != (place, rank));
+        self.unfenced.writes.retain(|&(p, r, _), _| (p, r) != (place, rank));
+        self.unfenced.inits.retain(|&(p, r, _), _| (p, r) != (place, rank));
     }
 }

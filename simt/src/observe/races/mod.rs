@@ -333,7 +333,7 @@ impl Observer for Races {
         self.logs.reset();
         self.readonly.reset();
         self.reads_only = touches::reads(&launch.kernel.insts);
-        self.unfenced.clear();
+        self.unfenced = Unfenced::default();
         self.engine = unwaited::uses_engine(&launch.kernel.insts);
         self.shared_bytes = launch.shared_room();
         self.reports.found.begin(launch.kernel.name(), launch.number);

@@ -98,6 +98,10 @@ impl Races {
     /// Handles a fence. A later release includes all accesses before the fence.
     pub(super) fn fenced_off(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         self.changes += 1;
+        // `fence.mbarrier_init` is the only such fence.
+        if (order, scope) == (Order::Release, Scope::Cluster) {
+            self.init_fenced(at);
+        }
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp as usize);
         let cluster = &mut self.clusters[place];
@@ -143,6 +147,9 @@ impl Races {
         }
         match m.op {
             MbarrierOp::Init(_) => {
+                if self.engine {
+                    self.init_unfenced(at, m.addr, m.mask);
+                }
                 self.logs.renew(key);
             }
             MbarrierOp::Arrive(_) => {

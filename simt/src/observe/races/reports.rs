@@ -6,7 +6,7 @@ use super::shadow::{Entry, Strength};
 use crate::flow::{Reg, read, written};
 use crate::inst::{Inst, MbarOp, Op, Role, Sync};
 use crate::kernel::Kernel;
-use crate::model::Space;
+use crate::model::{Order, Scope, Space};
 use crate::observe::finding::{Fault, Finding};
 use crate::observe::found::{BEYOND, BLOCK, Found, Key, ONE_WARP, WARP};
 use crate::observe::scene::Scene;
@@ -61,6 +61,10 @@ pub(super) enum Apart {
     Unordered,
     /// Nothing orders the two accesses, which come from two blocks of the same cluster.
     Cluster,
+    /// Another lane of the warp is ordered after the access, which another block performed.
+    Lane,
+    /// Another warp of the block is ordered after the access, which another block performed.
+    Warp,
     /// Nothing orders the accesses, and no order is needed, because one instruction of a warp
     /// stores the same value.
     Same,
@@ -101,7 +105,9 @@ impl Reports {
         let (cure, rank) = match apart != Apart::Scope {
             true if changes => (ATOMIC, BEYOND),
             true if mixed => (MIXED, BEYOND),
-            true if starts(&scene.kernel, a.pc) => (starting(&scene.kernel), BEYOND),
+            true if starts(&scene.kernel, a.pc) => {
+                (starting(&scene.kernel, a.block != b.block), BEYOND)
+            }
             _ => cure(&a, &b, apart, space, &scene.kernel),
         };
         let key = Key { fault, space: Some(space), pcs: (a.pc, b.pc), rank };
@@ -142,6 +148,15 @@ impl Reports {
     pub(super) fn unfenced(&mut self, sides: [Side; 2], address: u64) {
         let cure = "execute `fence.proxy.async` in the writers before the barrier, or after the \
                     barrier in the thread that starts the copy";
+        self.pair(Fault::ProxyFence, sides, Space::Shared, address, cure);
+    }
+
+    /// Reports the initialization of an `mbarrier` and a copy by the copy engine that signals it,
+    /// without a fence in between.
+    #[cold]
+    pub(super) fn uninitialized(&mut self, sides: [Side; 2], address: u64) {
+        let cure = "execute `fence.mbarrier_init.release.cluster` or `fence.proxy.async` after the \
+                    initialization, before the barrier that follows it";
         self.pair(Fault::ProxyFence, sides, Space::Shared, address, cure);
     }
 
@@ -194,6 +209,23 @@ fn changes_in_place(kernel: &Kernel, a: u32, b: u32) -> bool {
         && !reaches(kernel, first, store, |pc| loads(pc, false))
 }
 
+/// Returns whether two instructions access the same address in one thread, with no barrier between
+/// them. Two threads then access the same address only if their indices are equal, or in different
+/// rounds of a loop.
+fn use_one_index(kernel: &Kernel, a: u32, b: u32) -> bool {
+    let memory = |pc: u32| match &kernel.insts[pc as usize].op {
+        Op::Load { memory, .. } | Op::Store { memory, .. } => Some((memory.window, &memory.addr)),
+        _ => None,
+    };
+    let between = &kernel.insts[a.min(b) as usize..a.max(b) as usize];
+    let barrier = between.iter().any(|inst| match &inst.op {
+        Op::Bar(_) => true,
+        Op::Sync { op, .. } => matches!(**op, Sync::Barrier),
+        _ => false,
+    });
+    a != b && !barrier && memory(a).is_some() && memory(a) == memory(b)
+}
+
 /// Returns whether a store's value is computed from a result of the instructions for which `source`
 /// holds.
 fn reaches(kernel: &Kernel, first: u32, store: u32, source: impl Fn(u32) -> bool) -> bool {
@@ -226,7 +258,7 @@ fn starts(kernel: &Kernel, pc: u32) -> bool {
 }
 
 /// Returns the remedy for an `mbarrier` that other threads may use before it is initialized.
-fn starting(kernel: &Kernel) -> &'static str {
+fn starting(kernel: &Kernel, apart: bool) -> &'static str {
     let has = |is: fn(&Op) -> bool| kernel.insts.iter().any(|inst| is(&inst.op));
     let [arrives, waits] =
         [has(|op| matches!(op, Op::ClusterArrive)), has(|op| matches!(op, Op::ClusterWait))];
@@ -236,8 +268,19 @@ fn starting(kernel: &Kernel) -> &'static str {
              `barrier.cluster.wait` before the mbarrier is used"
         }
         (true, true) => "use the mbarrier only after the `barrier.cluster.wait`",
+        _ if apart => "put a `cluster.sync()` between the initialization and the first use",
         _ => "put a `__syncthreads()` between the initialization and the first use",
     }
+}
+
+/// Returns whether a wait for an `mbarrier` acquires the writes of other blocks.
+fn acquires_of_cluster(kernel: &Kernel) -> bool {
+    kernel.insts.iter().any(|inst| {
+        let Op::Mbar(mbar) = &inst.op else { return false };
+        matches!(mbar.op, MbarOp::Test { .. })
+            && mbar.scope >= Scope::Cluster
+            && mbar.order != Order::Relaxed
+    })
 }
 
 /// Returns whether the last barrier before an instruction is a warp barrier.
@@ -260,6 +303,21 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space, kernel: &Kernel) -> (&'s
         _ if apart == Apart::Same => {
             ("they store the same value, so the result is correct; let one thread write it", BEYOND)
         }
+        _ if apart == Apart::Lane => (
+            "another lane of the warp has acquired the value, and this lane has not; put a \
+             `__syncwarp()` before this access",
+            BEYOND,
+        ),
+        _ if apart == Apart::Warp => (
+            "another warp of the block has acquired the value, and this warp has not; put a \
+             `__syncthreads()` before this access",
+            BEYOND,
+        ),
+        _ if either(Strength::Async) && a.block != b.block && acquires_of_cluster(kernel) => (
+            "another block sends it, and no wait covers it; let the mbarrier expect the bytes of \
+             everything that is sent, and put the wait before this access",
+            BEYOND,
+        ),
         _ if either(Strength::Async) && a.block != b.block => (
             "another block sends it, and the default `.acquire.cta` covers only the thread's own \
              block; wait for its mbarrier with `.acquire.cluster`, then synchronize the block at a \
@@ -267,8 +325,8 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space, kernel: &Kernel) -> (&'s
             BEYOND,
         ),
         _ if either(Strength::Async) => (
-            "no thread waits for the copy; wait for its mbarrier or its group, then synchronize \
-             the block at a barrier",
+            "no wait covers the copy; let its mbarrier expect all of its bytes, wait for that \
+             mbarrier or for the copy's group, then synchronize the block at a barrier",
             BEYOND,
         ),
         _ if either(Strength::Strong) && a.block == b.block => {
@@ -282,6 +340,11 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space, kernel: &Kernel) -> (&'s
         _ if a.pc == b.pc && a.writes && b.writes => {
             ("let one thread write it, or use an atomic such as `atomicAdd`", BEYOND)
         }
+        _ if a.block == b.block && use_one_index(kernel, a.pc, b.pc) => (
+            "if both threads have the same index, let each thread have its own; otherwise, a \
+             barrier is missing between two rounds of a loop",
+            BLOCK,
+        ),
         _ if a.block == b.block && a.warp == b.warp => {
             ("a `__syncwarp()` is missing between them", WARP)
         }

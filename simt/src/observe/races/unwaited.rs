@@ -22,9 +22,15 @@ pub(super) struct One {
     pub(super) entry: Entry,
 }
 
-/// Writes of threads to shared memory without a later proxy fence, by slot of the cluster, rank of
-/// the block, and word.
-pub(super) type Unfenced = FxHashMap<(usize, usize, u64), Entry>;
+/// Accesses without a later fence that makes them visible to the copy engine, by slot of the
+/// cluster, rank of the block, and word.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unfenced {
+    /// Writes of threads to shared memory.
+    pub(super) writes: FxHashMap<(usize, usize, u64), Entry>,
+    /// Initializations of mbarriers.
+    pub(super) inits: FxHashMap<(usize, usize, u64), Entry>,
+}
 
 /// Returns whether a kernel uses the copy engine.
 pub(super) fn uses_engine(insts: &[Inst]) -> bool {
