@@ -2,11 +2,15 @@
 
 mod elements;
 mod input;
+mod partial;
+mod verdict;
 mod verify;
 mod workload;
 
 pub use elements::Elements;
 pub use input::Input;
 pub use numbers::{Reference, Scalar, Value};
-pub use verify::{Mismatch, Run, Verdict, WrongPartial, first_wrong};
+pub use partial::WrongPartial;
+pub use verdict::Verdict;
+pub use verify::{Mismatch, Run, first_wrong};
 pub use workload::{Slip, Workload};

@@ -1,45 +1,19 @@
 //! Verifies a sum and all of its partial sums, before anything is timed.
 
-use std::{fmt, ops::Range};
+use std::fmt;
 
-use numbers::{Reference, Scalar, Value};
+use numbers::{Reference, Scalar};
 use simt::parallel;
 
-use super::elements::Elements;
+use super::{
+    elements::Elements,
+    partial::{WrongPartial, about},
+    verdict::Verdict,
+};
 use crate::{
     Element, Result, Step,
-    plan::{Buffer, Launch, Plan, Problem, Stage},
+    plan::{Buffer, Plan, Problem, Stage},
 };
-
-/// A verdict on a sum, with the numbers on which it is based.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Verdict {
-    /// The kernel's sum.
-    pub sum: Value,
-    /// The exact sum, in the element type.
-    pub expected: Value,
-    /// The distance between the two sums.
-    pub error: f64,
-    /// The largest distance that the kernel's own rounding can explain.
-    pub bound: f64,
-}
-
-impl Verdict {
-    /// Compares a sum with the reference.
-    pub fn of<T: Scalar>(sum: T, reference: &Reference, depth: u32) -> Verdict {
-        Verdict {
-            sum: sum.value(),
-            expected: T::expected(reference),
-            error: sum.distance(reference),
-            bound: reference.bound(depth, T::ROUNDOFF),
-        }
-    }
-
-    /// Returns whether the sum is correct. NaN and infinity on either side are always wrong.
-    pub fn verified(&self) -> bool {
-        self.bound.is_finite() && self.error <= self.bound
-    }
-}
 
 /// The run in which a job computed a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,27 +93,6 @@ impl Mismatch {
     }
 }
 
-/// A partial sum that differs from the sum of its elements.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WrongPartial {
-    /// The number of the launch that wrote the sum, counting from 1.
-    pub launch: usize,
-    /// The index of the sum among the launch's partial sums.
-    pub index: u64,
-    /// Whether the partial sum is the only one that its block computes.
-    pub of_block: bool,
-    /// The index of the first element that the sum holds.
-    pub first: u64,
-    /// The index of the last element that the sum holds.
-    pub last: u64,
-    /// The number of elements that the sum holds. The elements need not be contiguous.
-    pub count: u64,
-    /// The verdict, with the value and the expected value.
-    pub verdict: Verdict,
-    /// Whether the sum was never written, so that it still has the value from before the run.
-    pub unwritten: bool,
-}
-
 /// The number of partial sums that a thread verifies at a time.
 const SUMS: usize = 64;
 
@@ -187,29 +140,6 @@ fn held<T: Scalar>(stage: &Stage, added: Elements<'_, T>, place: u64) -> Referen
 
 fn same_bits<T: Scalar>(a: T, b: T) -> bool {
     bytemuck::bytes_of(&a) == bytemuck::bytes_of(&b)
-}
-
-impl WrongPartial {
-    /// Describes sum number `index` of a stage. The launch has a number, counting from 1, and adds
-    /// `n` elements or sums.
-    pub(crate) fn of(
-        (number, launch, stage, n): (usize, &Launch, &Stage, u64),
-        index: u64,
-        verdict: Verdict,
-        unwritten: bool,
-    ) -> WrongPartial {
-        let ranges: Vec<Range<u64>> = stage.holds.ranges(n, index).collect();
-        WrongPartial {
-            launch: number,
-            index,
-            of_block: stage.holds.count() == u64::from(launch.grid),
-            first: ranges.first().map_or(0, |range| range.start),
-            last: ranges.last().map_or(0, |range| range.end - 1),
-            count: ranges.iter().map(|range| range.end - range.start).sum(),
-            verdict,
-            unwritten,
-        }
-    }
 }
 
 impl fmt::Display for Mismatch {
@@ -286,55 +216,13 @@ impl fmt::Display for Mismatch {
     }
 }
 
-impl fmt::Display for WrongPartial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WrongPartial { launch, index, first, last, count, verdict, .. } = self;
-        let which = if self.of_block { "block" } else { "partial sum" };
-        write!(f, "{which} {index} of launch {launch}, which adds ")?;
-        match (*count, last - first + 1) {
-            (0, _) => f.write_str("no element")?,
-            (1, _) => write!(f, "element {first}")?,
-            (count, span) if count == span => write!(f, "the elements {first} to {last}")?,
-            (count, _) => write!(f, "{count} of the elements from {first} to {last}")?,
-        }
-        if self.unwritten {
-            let own = if self.of_block { "its partial sum" } else { "by any block" };
-            let was = if self.of_block { "" } else { "was " };
-            return write!(
-                f,
-                ", {was}never {}{own}",
-                if self.of_block { "wrote " } else { "written " }
-            );
-        }
-        let Verdict { sum, expected, error, bound } = verdict;
-        write!(f, ", gave {sum} instead of {expected}")?;
-        if error.is_nan() {
-            return Ok(());
-        }
-        write!(f, " (off by {}", about(*error))?;
-        match bound {
-            0.0 => f.write_str(")"),
-            _ => write!(f, ", but rounding explains at most {bound:.1e})"),
-        }
-    }
-}
-
-/// Formats a distance: all digits if it is an integer, otherwise three digits.
-fn about(distance: f64) -> String {
-    if distance.fract() == 0.0 && distance < 1e15 {
-        return distance.to_string();
-    }
-    if (0.01..1e6).contains(&distance) {
-        format!("{distance:.3}")
-    } else {
-        format!("{distance:.2e}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Block, Chip, Holds, Phase, Problem};
+    use crate::{
+        plan::{Block, Chip, Holds, Phase, Problem},
+        sum::Value,
+    };
 
     fn plan(n: u64) -> Plan {
         let problem =

@@ -65,7 +65,9 @@ impl Observer for Sync {
     /// Compares the places at which the warps of a block reach a barrier of the whole block. Copies
     /// of one `__syncthreads()` that the compiler makes have the same place.
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
-        if arrive.level != Level::Block || arrive.count.is_some() || arrive.arrive_only {
+        let whole = arrive.count.is_none() && !arrive.arrive_only;
+        // `__syncthreads()` is the aligned barrier 0 of the whole block.
+        if arrive.level != Level::Block || arrive.id != 0 || !arrive.aligned || !whole {
             return;
         }
         let here = (at.pc, at.warp, arrive.mask);

@@ -7,36 +7,15 @@
 //! cargo run -p v3-first-add -- --device simt --kernel target/tmp/edits/03-less-equal.cu
 //! ```
 
+mod edit;
 mod others;
 mod v3;
 
 use std::{fs, path::Path, process::Command, thread};
 
 use assert_cmd::prelude::*;
+use edit::{Edit, HEADER, REMOVED};
 use others::{ELSEWHERE, FENCE, LEFT, UNSET};
-
-/// An edit to a step (v3 by default).
-struct Edit {
-    /// The name of the file with the edited kernel.
-    name: &'static str,
-    /// The replacements, each of which must match once.
-    edits: &'static [(&'static str, &'static str)],
-    /// The number of elements.
-    n: &'static str,
-    /// The expected exit code: 0 verified, 1 wrong, 2 not run.
-    code: i32,
-    /// Texts that the output must contain. A text with `|` lists alternatives, because the outputs
-    /// of NVRTC and clang differ.
-    said: &'static [&'static str],
-}
-
-/// A special value of `code`: the kernel is verified if CUDA's headers are installed; otherwise it
-/// does not compile.
-const HEADER: i32 = -1;
-
-/// A special value of `code`: the kernel is rejected, or verified if the compiler removes the
-/// rejected code. clang 19, for example, removes the allocation.
-const REMOVED: i32 = -2;
 
 #[test]
 fn every_edit_gets_a_line_and_a_cure_or_is_rightly_verified() {

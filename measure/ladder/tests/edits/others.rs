@@ -1,6 +1,6 @@
 //! Edits to other steps and to studies. Each edit has the name of the step.
 
-use super::Edit;
+use crate::edit::Edit;
 
 const EVEN: &str = "2^13";
 const ODD: &str = "2^13+13";

@@ -1,6 +1,6 @@
 //! Edits to v3.
 
-use super::{Edit, HEADER, REMOVED};
+use crate::edit::{Edit, HEADER, REMOVED};
 
 const LOAD: &str = "    shared[tid] = (i < n ? in[i] : 0) + (i + blockDim.x < n ? in[i + blockDim.x] : 0);\n    __syncthreads();\n";
 const ADD: &str =
