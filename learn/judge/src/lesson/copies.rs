@@ -30,9 +30,6 @@ pub(super) fn copies(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
     if !scene.task.copies {
         return None;
     }
-    if let Some(said) = unfenced(scene) {
-        return Some((said, 0));
-    }
     let found = |block| {
         by_lanes(block)
             .or_else(|| pieces(block))
@@ -40,17 +37,6 @@ pub(super) fn copies(scene: &Scene<'_>, seen: &Seen) -> Option<(String, u32)> {
             .or_else(|| alone(block))
     };
     seen.traced.iter().find_map(found)
-}
-
-/// Returns a failure if no fence makes the initialized barriers visible to bulk copies.
-fn unfenced(scene: &Scene<'_>) -> Option<String> {
-    let kernel = scene.module.kernel(&scene.entry().ok()?)?;
-    let has = |name: &str| (0..kernel.len() as u32).any(|pc| kernel.text(pc).contains(name));
-    let is_unfenced =
-        has("mbarrier.init") && !has("fence.mbarrier_init") && !has("fence.proxy.async");
-    is_unfenced.then(|| {
-        "no fence follows the initialization of the barriers, so a bulk copy need not see it: `init` ends with `fence.mbarrier_init.release.cluster`".to_owned()
-    })
 }
 
 /// Finds a copy of a stage that is not the block's next one. Returns the message and the line.

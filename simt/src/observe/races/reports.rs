@@ -340,11 +340,18 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space, kernel: &Kernel) -> (&'s
         _ if a.pc == b.pc && a.writes && b.writes => {
             ("let one thread write it, or use an atomic such as `atomicAdd`", BEYOND)
         }
-        _ if a.block == b.block && use_one_index(kernel, a.pc, b.pc) => (
-            "if both threads have the same index, let each thread have its own; otherwise, a \
-             barrier is missing between two rounds of a loop",
-            BLOCK,
-        ),
+        _ if a.block == b.block && use_one_index(kernel, a.pc, b.pc) => match a.warp == b.warp {
+            true => (
+                "a `__syncwarp()` is missing between two rounds of a loop, or both threads have \
+                 the same index and each needs its own",
+                WARP,
+            ),
+            false => (
+                "a `__syncthreads()` is missing between two rounds of a loop, or both threads \
+                 have the same index and each needs its own",
+                BLOCK,
+            ),
+        },
         _ if a.block == b.block && a.warp == b.warp => {
             ("a `__syncwarp()` is missing between them", WARP)
         }
