@@ -1,5 +1,7 @@
 //! Errors. Each error message is a sentence that names both sides of the mismatch and the remedy.
 
+use crate::sum::elements;
+
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -251,22 +253,27 @@ const REMEDY: &str = if cfg!(target_os = "macos") {
 };
 
 impl Error {
-    /// Marks an error that occurred in a second run, which starts with the memory contents that the
-    /// first run left behind.
-    pub(crate) fn in_second_run(self) -> Error {
-        self.with("in a second run, so the first run leaves state that affects the second")
+    /// Marks an error that occurred in a second run. `fresh` tells whether the same elements cause an
+    /// error in memory that no earlier run has used.
+    pub(crate) fn in_second_run(self, fresh: bool) -> Error {
+        self.with(match fresh {
+            true => {
+                "in a second run, on values whose sums are exact and may be 0 or negative; a first run on these values fails too"
+            }
+            false => "in a second run, so the first run leaves state that affects the second",
+        })
     }
 
     /// Marks an error that occurred in a later run on fewer elements.
     pub(crate) fn in_smaller_run(self, n: u64) -> Error {
-        self.with(&format!("in a later run, on {n} elements"))
+        self.with(&format!("in a later run, on {}", elements(n)))
     }
 
     /// Marks an error that occurred in an extra run, which differs from the requested run in `how`
-    /// and can be repeated with `flags`.
-    pub(crate) fn in_extra_run(self, how: Option<String>, flags: &str) -> Error {
+    /// and can be repeated as in `repeat`.
+    pub(crate) fn in_extra_run(self, how: Option<String>, repeat: &str) -> Error {
         let how = how.map_or(String::new(), |how| format!(" in which {how}"));
-        self.with(&format!("in an extra run{how}; to repeat this run, use `{flags}`"))
+        self.with(&format!("in an extra run{how}; {repeat}"))
     }
 
     fn with(self, note: &str) -> Error {

@@ -61,6 +61,14 @@ impl Reference {
         }
     }
 
+    /// Returns the difference between the exact sum and [`float`](Reference::float); 0 for integers.
+    pub fn rest(&self) -> f64 {
+        match *self {
+            Reference::Integer(_) => 0.0,
+            Reference::Float { rest, .. } => rest,
+        }
+    }
+
     /// Returns the sum as an integer that has not wrapped; 0 for floats.
     pub fn integer(&self) -> i128 {
         match *self {

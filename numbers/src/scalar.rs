@@ -39,6 +39,9 @@ pub trait Scalar: bytemuck::Pod + PartialEq + fmt::Debug + Send + Sync + 'static
     /// Returns the sum that a correct kernel computes, which is the exact sum converted to this
     /// type. Sums of integers wrap.
     fn expected(reference: &Reference) -> Value;
+    /// Returns the exact sum, rounded once: to the nearest value of this type, and to the value
+    /// whose last bit is 0 if two values are equally near. Sums of integers wrap.
+    fn rounded(reference: &Reference) -> Self;
     /// Converts the value for output.
     fn value(self) -> Value;
     /// Returns the absolute difference between a kernel's sum and the exact sum; NaN if the
@@ -119,6 +122,16 @@ macro_rules! float {
                 Value::Float(reference.float())
             }
 
+            fn rounded(reference: &Reference) -> Self {
+                let near = reference.float() as Self;
+                // The double halfway between two floats may be the rounded sum. The other part of the
+                // reference then decides.
+                let gap = reference.float() - f64::from(near);
+                let other = if gap > 0.0 { near.next_up() } else { near.next_down() };
+                let halfway = f64::from(other) - reference.float() == gap;
+                if halfway && reference.rest() * gap > 0.0 { other } else { near }
+            }
+
             fn value(self) -> Value {
                 Value::Float(f64::from(self))
             }
@@ -172,6 +185,10 @@ impl Scalar for i32 {
 
     fn expected(reference: &Reference) -> Value {
         Value::Int(i64::from(reference.integer() as i32))
+    }
+
+    fn rounded(reference: &Reference) -> Self {
+        reference.integer() as i32
     }
 
     fn value(self) -> Value {

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::model::Buffer;
 
-/// Binary logarithm of the size of a range in bytes. Each allocation has its own range of 64 GiB.
-const SHIFT: u32 = 36;
+/// Binary logarithm of the size of a range in bytes. Each allocation has its own range of 128 GiB.
+const SHIFT: u32 = 37;
 /// The offset of an allocation in its range. The rest of the range, below and above the allocation,
 /// is unmapped.
 const RED_ZONE: u64 = 1 << 20;
 /// Maximum number of ranges, so that all addresses lie below the tags of the other windows.
-const MOST: usize = (1 << 20) - 2;
+const MOST: usize = (1 << 19) - 2;
 /// Number of ranges that are used before freed ranges are reused, to catch use-after-free errors.
 const FRESH: usize = 1 << 16;
 /// The initial value of each byte, which gives a NaN in every float format and −1 in every signed

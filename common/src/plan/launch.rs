@@ -49,8 +49,8 @@ pub struct Stage {
     pub sums: Buffer,
     /// The elements that each sum holds.
     pub holds: Holds,
-    /// The maximum number of additions on the path from an element to a sum, which determines the
-    /// rounding bound.
+    /// The maximum number of additions that round on the path from an element to a sum, which
+    /// determines the rounding bound. If it is 0, the sum must be the exact sum, rounded once.
     pub depth: u32,
 }
 

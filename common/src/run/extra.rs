@@ -8,18 +8,27 @@ use crate::{
     Result, Step,
     device::{Choice, Device, Ptx, Settings},
     plan::{Block, Problem},
-    sum::{Mismatch, Run, Scalar, Verdict, Workload},
+    sum::{Mismatch, Run, Scalar, Verdict, Workload, elements},
 };
 
 /// The minimum number of requested elements. With fewer elements, the extra runs would take longer
 /// than the requested run.
 pub(super) const LEAST: usize = 2048;
 
-/// The lengths of the extra runs: no element, less than a warp, and lengths that no tile divides.
-const LENGTHS: [usize; 5] = [0, 1, 33, 1025, 5003];
+/// The lengths of the extra runs: no element, less than a warp, lengths that no tile divides, and
+/// one element less than a multiple of every tile.
+const LENGTHS: [usize; 6] = [0, 1, 33, 1025, 5003, (1 << 14) - 1];
 
-/// The length of the run on a GPU with one multiprocessor, on which each block adds several tiles.
-const ON_ONE: usize = 16_390;
+/// The length of the runs that need several blocks and are repeated often.
+const SEVERAL: usize = 5003;
+
+/// The length of the runs that need a whole tile and more. On a GPU with one multiprocessor, each
+/// block then adds several tiles.
+const TILES: usize = 16_390;
+
+/// The orders in which every step runs: one in which several blocks run, and one on a GPU with one
+/// multiprocessor.
+const ORDERS: [Schedule; 2] = [Schedule::Adversarial(1), Schedule::Adversarial(2)];
 
 /// The requested run.
 #[derive(Clone, Copy)]
@@ -32,14 +41,18 @@ pub(super) struct Asked<'a, T> {
     pub settings: &'a Settings,
 }
 
-/// An extra run: the first elements of the requested run, on another GPU or in another order.
-#[derive(Clone, Copy)]
+/// An extra run: the first elements of the requested run, on another GPU, in another order, or in
+/// other blocks.
+#[derive(Clone)]
 pub(super) struct Extra {
     pub schedule: Schedule,
     pub gpu: Arch,
+    pub block: Block,
     pub n: usize,
     /// The number of elements that are left out before the first.
     pub offset: u64,
+    /// A description of the elements, if they are not those of the requested run.
+    pub elements: Option<String>,
 }
 
 /// The outcome of an extra run.
@@ -51,15 +64,22 @@ pub(super) struct Ran {
     pub wrong: Option<Box<Mismatch>>,
 }
 
-/// Returns the extra runs that every step makes. `aligned` is the alignment that the step requires.
-fn runs(asked: &Settings, n: usize, aligned: u64) -> Vec<Extra> {
-    let of = |n| Extra { schedule: asked.schedule, gpu: asked.gpu, n, offset: 0 };
+/// Returns the extra runs that every step makes.
+fn runs<T: Scalar>(asked: Asked<'_, T>) -> Vec<Extra> {
+    let Asked { step, settings, .. } = asked;
+    let of = |n| Extra::of(asked, n);
     let mut runs: Vec<Extra> = LENGTHS.into_iter().map(of).collect();
-    if aligned == 1 {
-        runs.push(Extra { offset: 1, ..of(1025) });
+    if step.aligned == 1 {
+        // A vector of 16 bytes is unaligned at both offsets, and one of 8 bytes at the first.
+        runs.extend([1, 2].map(|offset| Extra { offset, ..of(TILES) }));
     }
-    runs.push(Extra { gpu: asked.gpu.with_sms(1), ..of(ON_ONE) });
-    runs.retain(|run| run.n < n);
+    let on_one = Extra { gpu: settings.gpu.with_sms(1), ..of(TILES) };
+    runs.extend([on_one.clone(), Extra { schedule: ORDERS[1], ..on_one }]);
+    runs.push(Extra { schedule: ORDERS[0], ..of(SEVERAL) });
+    let other = |block: &Block| *block != asked.block && step.check_block(*block).is_ok();
+    let others = Block::ALL.into_iter().filter(other);
+    runs.extend(others.map(|block| Extra { block, ..of(SEVERAL) }));
+    runs.retain(|run| run.n < asked.values.len());
     runs
 }
 
@@ -68,7 +88,7 @@ pub(super) fn wrong_elsewhere<T: Scalar>(asked: Asked<'_, T>) -> Result<Option<B
     if asked.values.len() < LEAST {
         return Ok(None);
     }
-    for extra in runs(asked.settings, asked.values.len(), asked.step.aligned) {
+    for extra in runs(asked) {
         let values = asked.values[..extra.n].to_vec();
         if let Some(Ran { wrong: Some(wrong), .. }) = extra.run(asked, values)? {
             return Ok(Some(wrong));
@@ -78,6 +98,12 @@ pub(super) fn wrong_elsewhere<T: Scalar>(asked: Asked<'_, T>) -> Result<Option<B
 }
 
 impl Extra {
+    /// Returns a run of the first `n` elements.
+    pub(super) fn of<T: Scalar>(asked: Asked<'_, T>, n: usize) -> Extra {
+        let Settings { schedule, gpu, .. } = *asked.settings;
+        Extra { schedule, gpu, block: asked.block, n, offset: 0, elements: None }
+    }
+
     /// Runs a step on `values`, with the checks of the requested run. Returns `None` if the GPU
     /// does not meet the kernel's requirements.
     pub(super) fn run<T: Scalar>(
@@ -85,17 +111,17 @@ impl Extra {
         asked: Asked<'_, T>,
         values: Vec<T>,
     ) -> Result<Option<Ran>> {
-        let Extra { schedule, gpu, n, offset } = *self;
+        let Extra { schedule, gpu, block, n, offset, .. } = *self;
         let settings = Settings { schedule, gpu, traced: 0, ..asked.settings.clone() };
         let device = Device::open(Choice::Simt, &settings)?;
-        let problem = device.problem(n as u64, asked.block, T::ELEMENT);
+        let problem = device.problem(n as u64, block, T::ELEMENT);
         let Ok(job) = Job::load(&device, asked.step, asked.ptx, problem) else { return Ok(None) };
         let workload = Workload::of_values_after(&device, offset, values)?;
         let Device::Simt(simt) = &device else { return Ok(None) };
         simt.watch(problem.n);
         let checked = job
             .verify_once(&workload)
-            .map_err(|error| error.in_extra_run(self.how(asked), &self.flags(asked)))?;
+            .map_err(|error| error.in_extra_run(self.how(asked), &self.repeat(asked)))?;
         let observed = simt.observed();
         let found = observed.findings.iter().find(|finding| !finding.is_harmless());
         let wrong = match (checked.wrong, found) {
@@ -105,19 +131,19 @@ impl Extra {
                     Some(finding) => format!("; the checks found: {}", finding.sentence()),
                     None => self.advice().into(),
                 };
-                let flags = self.flags(asked);
                 let how = self.how(asked).map_or(String::new(), |how| how + "; ");
-                wrong.leftover = Some(format!("{how}to repeat this run, use `{flags}`{cause}"));
+                wrong.leftover = Some(format!("{how}{}{cause}", self.repeat(asked)));
                 Some(wrong)
             }
             (None, Some(finding)) => {
                 let mut wrong =
                     Mismatch::of(asked.step, &problem, Run::Messages, checked.verdict, None);
                 wrong.leftover = Some(format!(
-                    "in an extra run on {n} elements{}, the checks found: {}; to repeat this run, use `{}`",
+                    "in an extra run on {}{}, the checks found: {}; {}",
+                    elements(n as u64),
                     self.how(asked).map_or(String::new(), |how| format!(" ({how})")),
                     finding.sentence(),
-                    self.flags(asked)
+                    self.repeat(asked)
                 ));
                 Some(Box::new(wrong))
             }
@@ -129,8 +155,9 @@ impl Extra {
     }
 
     /// Describes in which way the run differs from the requested run, apart from the length.
-    fn how<T>(&self, asked: Asked<'_, T>) -> Option<String> {
+    fn how<T: Scalar>(&self, asked: Asked<'_, T>) -> Option<String> {
         let mut how = Vec::new();
+        how.extend(self.elements.clone());
         if self.schedule != asked.settings.schedule {
             how.push(format!("blocks and threads ran in the order {}", self.schedule));
         }
@@ -140,14 +167,17 @@ impl Extra {
                 sms => format!("the GPU, {}, had {sms} multiprocessors", self.gpu),
             });
         }
+        if self.block != asked.block {
+            how.push(format!("the blocks had {} threads", self.block.threads()));
+        }
         if self.offset > 0 {
             how.push("the address of the first element was not a multiple of 16".into());
         }
         (!how.is_empty()).then(|| how.join(", "))
     }
 
-    /// Returns the options that repeat the run.
-    fn flags<T>(&self, asked: Asked<'_, T>) -> String {
+    /// Names the options that repeat the run. `ladder compare` has no such options.
+    fn repeat<T: Scalar>(&self, asked: Asked<'_, T>) -> String {
         let mut flags = format!("--n {}", self.n);
         if self.schedule != asked.settings.schedule {
             flags += &format!(" --schedule {}", self.schedule);
@@ -158,7 +188,13 @@ impl Extra {
         if self.offset > 0 {
             flags += &format!(" --offset {}", self.offset);
         }
-        flags
+        if self.block != asked.block {
+            flags += &format!(" --threads {}", self.block.threads());
+        }
+        match self.elements {
+            None => format!("to repeat this run, run the step with `{flags}`"),
+            Some(_) => format!("`{flags}` gives a similar run on other elements"),
+        }
     }
 
     /// Returns advice for a wrong sum whose run has no findings.
@@ -212,23 +248,28 @@ mod tests {
             "and.b64 %n, %n, -2;",
             &[
                 "wrong in an extra run, although its runs on 16640 elements were right: the sum of 1 f32",
-                "; to repeat this run, use `--n 1`",
+                "; to repeat this run, run the step with `--n 1`",
             ],
         );
         wrong(
             start,
             "ld.global.f32 %x, [%in];",
-            &["beyond the end", "(in an extra run; to repeat this run, use `--n 0`)"],
+            &["beyond the end", "(in an extra run; to repeat this run, run the step with `--n 0`)"],
         );
         wrong(
             start,
             "setp.gt.u64 %p, %n, 33;\n@%p ld.global.u64 %step, [%in];",
-            &["multiple of 16; to repeat this run, use `--n 1025 --offset 1`)", "misaligned"],
+            &[
+                "multiple of 16; to repeat this run, run the step with `--n 16390 --offset 1`)",
+                "misaligned",
+            ],
         );
         wrong(
             one,
             "@%p mov.f32 %sum, 0f46000000;",
-            &["had one multiprocessor; to repeat this run, use `--n 16390 --gpu sm_90:1`"],
+            &[
+                "had one multiprocessor; to repeat this run, run the step with `--n 16390 --gpu sm_90:1`",
+            ],
         );
         wrong(
             one,
@@ -242,9 +283,16 @@ mod tests {
 
     #[test]
     fn extra_runs_are_shorter_than_the_requested_run() {
-        let lengths =
-            |n| runs(&Settings::default(), n, 16).iter().map(|run| run.n).collect::<Vec<_>>();
+        let step = &Step { blocks: &[64, 128], ..played::step("alone", STEP.plan) };
+        let lengths = |n| {
+            let (ptx, settings) = (&played::ptx(""), &Settings::default());
+            let (values, block) = (&vec![1i32; n][..], Block::new(64).unwrap());
+            let runs = runs(Asked { step, ptx, values, block, settings });
+            runs.iter().map(|run| run.n).collect::<Vec<_>>()
+        };
         assert_eq!(lengths(5003), [0, 1, 33, 1025]);
-        assert_eq!(lengths(1 << 20), [0, 1, 33, 1025, 5003, 16_390]);
+        let (three, several) = ([0, 1, 33], [SEVERAL; 2]);
+        let all = [&three[..], &[1025, 5003, 16_383], &[TILES; 4], &several].concat();
+        assert_eq!(lengths(1 << 20), all);
     }
 }

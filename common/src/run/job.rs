@@ -8,7 +8,7 @@ use crate::{
     Error, Result, Step,
     device::{Address, Device, Memory, POISON, Program, Ptx},
     plan::{Buffer, Call, Launch, Plan, Problem, Scratch},
-    sum::{Elements, Mismatch, Reference, Run, Scalar, Verdict, Workload, first_wrong},
+    sum::{Elements, Mismatch, Reference, Run, Scalar, Verdict, Workload, elements, first_wrong},
 };
 
 /// A step that is loaded and can run any number of times.
@@ -158,7 +158,9 @@ impl<'d> Job<'d> {
             self.poison_sum()?;
             self.device.restart();
             let calls = self.calls(workload.warm())?;
-            self.launch(&calls).map_err(|error| error.in_second_run())?;
+            if let Err(error) = self.launch(&calls) {
+                return Err(error.in_second_run(self.fails_from_the_start(&calls)?));
+            }
             let mut checked = self.hold(elements, elements.total(), Run::Exact)?;
             match &mut checked.wrong {
                 Some(wrong) => wrong.leftover = self.leftover(workload.warm())?,
@@ -315,8 +317,7 @@ impl<'d> Job<'d> {
 fn described(number: usize, launch: &Launch) -> String {
     let Launch { grid, block, n, .. } = launch;
     let blocks = if *grid == 1 { "block" } else { "blocks" };
-    let elements = if *n == 1 { "element" } else { "elements" };
-    format!("launch {number}, {grid} {blocks} of {block} threads on {n} {elements}")
+    format!("launch {number}, {grid} {blocks} of {block} threads on {}", elements(*n))
 }
 
 #[cfg(test)]

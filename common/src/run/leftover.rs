@@ -5,7 +5,7 @@ use super::job::Job;
 use crate::{
     Result,
     device::{Address, Device, Program},
-    plan::{Problem, Scratch},
+    plan::{Call, Problem, Scratch},
     sum::{Elements, Mismatch, Run, Scalar, Verdict, Workload},
 };
 
@@ -96,6 +96,17 @@ impl Job<'_> {
 
     fn is_scratch(&self, address: u64) -> bool {
         self.scratch.iter().any(|memory| memory.address().numbers().contains(&address))
+    }
+
+    /// Returns whether these launches fail as a first run. Only the interpreter can load a program
+    /// again, and on a GPU, no launch works after an error.
+    pub(super) fn fails_from_the_start(&self, calls: &[Call<'_>]) -> Result<bool> {
+        let (Device::Simt(simt), Program::Simt(program)) = (self.device, &*self.program) else {
+            return Ok(false);
+        };
+        simt.renew(program)?;
+        self.start_anew()?;
+        Ok(self.launch(calls).is_err())
     }
 
     /// Restores the scratch memory to its state before the first run.

@@ -6,7 +6,7 @@ use simt::{Gpu, TrapKind};
 
 use super::extra::Asked;
 use crate::{
-    Error, Result,
+    Element, Error, Result,
     device::{Program, interpreter},
     plan::{Arg, Buffer, Chip, Plan, Problem, Scratch},
     sum::{Mismatch, Run, Scalar, Verdict, WrongPartial},
@@ -15,12 +15,11 @@ use crate::{
 /// The number of multiprocessors. With this number, no block adds very many elements.
 const MULTIPROCESSORS: u32 = 1 << 13;
 
-/// The lengths. In the first one, chunks have more stages than a ring, and the checks run. In the
-/// second one, the indices of elements exceed 2^32; in the third one, those of vectors exceed 2^31.
-const LENGTHS: [u64; 3] = [(1 << 24) + 13, (33 << 27) + 13, (10 << 30) + 13];
-
-/// The maximum size of the elements in bytes, because sparse memory is limited.
-const BYTES: u64 = 48 << 30;
+/// Returns the lengths. In the first one, chunks have more stages than a ring, and the checks run.
+/// In the second one, the indices of elements exceed 2^32; in the third one, those of vectors do.
+fn lengths(element: Element) -> [u64; 3] {
+    [(1 << 24) + 13, (33 << 27) + 13, (17 << 28) * (16 / element.size()) + 13]
+}
 
 /// The maximum number of elements that a block adds; a run with more would take seconds.
 const ELEMENTS: u64 = 1 << 25;
@@ -46,7 +45,7 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
         return Ok(None);
     }
     let Program::Simt(program) = program else { return Ok(None) };
-    for n in LENGTHS {
+    for n in lengths(T::ELEMENT) {
         let chip = Chip { sms: MULTIPROCESSORS, ..chip };
         let problem = Problem { n, block: asked.block, element: T::ELEMENT, chip };
         let plan = (asked.step.plan)(&problem);
@@ -55,7 +54,7 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
         let grid = u64::from(launch.grid);
         // Each block must have its own partial sum.
         let own = stage.holds.count() == grid && launch.cluster == 1 && grid >= 4;
-        if !own || n * T::ELEMENT.size() > BYTES || plan.check(&chip).is_err() {
+        if !own || plan.check(&chip).is_err() {
             continue;
         }
         // The last block may wait for the others, and has fewer elements.
@@ -65,7 +64,7 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
         if elements > ELEMENTS || stage.holds.ranges(n, block).nth(RANGES).is_some() {
             continue;
         }
-        let one = Block { asked, plan: &plan, problem, block, checked: n == LENGTHS[0] };
+        let one = Block { asked, plan: &plan, problem, block, checked: n < 1 << 25 };
         if let Some(said) = one.fault(program)? {
             let verdict = Verdict::of(T::ZERO, &T::sum(&[]), 0);
             let before = asked.values.len() as u64;

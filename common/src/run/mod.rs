@@ -12,7 +12,9 @@ mod outcome;
 #[cfg(test)]
 mod played;
 mod predicted;
+mod refusal;
 mod registers;
+mod rounding;
 mod timing;
 
 #[cfg(target_family = "wasm")]
@@ -20,6 +22,7 @@ pub use crate::device::cuda::Counted;
 #[cfg(not(target_family = "wasm"))]
 pub use counted::{Counted, Drawn, SAME, by_hardware, count};
 pub use job::{Checked, Job};
-pub use outcome::{Outcome, Refusal, Samples, run};
+pub use outcome::{Outcome, Samples, run};
 pub use predicted::{Prediction, chip, film, predicted, timed};
+pub use refusal::Refusal;
 pub use timing::Timing;

@@ -49,16 +49,18 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
         return Ok(None);
     }
     let n = asked.values.len().min(MOST / size_of::<T>());
-    let (mut values, mut of) = (asked.values[..n].to_vec(), "");
+    let mut values = asked.values[..n].to_vec();
+    let mut elements = None;
     let mut first: Option<(String, Vec<u8>)> = None;
     let all: Vec<_> = if promises { runs().collect() } else { shuffled().collect() };
     if promises {
         cancel(&mut values);
-        of = ", half of them replaced by negatives of the others,";
+        elements = Some("half of the elements were the negatives of the others".to_owned());
     }
     for (schedule, gpu) in all {
         // Skip a GPU that does not meet the kernel's requirements.
-        let extra = Extra { schedule, gpu, n, offset: 0 };
+        let elements = elements.clone();
+        let extra = Extra { schedule, gpu, elements, ..Extra::of(asked, n) };
         let Some(ran) = extra.run(asked, values.clone())? else { continue };
         if let Some(wrong) = ran.wrong {
             return Ok(Some(wrong));
@@ -73,7 +75,7 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
             Some((there, other)) if *other != ran.bits => {
                 let mut wrong = Mismatch::of(step, &ran.problem, Run::Messages, ran.verdict, None);
                 wrong.leftover = Some(format!(
-                    "it promises the same bits for the same elements, but the sum of the first {n}{of} is {there}, and {here}: make the order of additions depend on the length alone"
+                    "it promises the same bits for the same elements, but the sum of the first {n}, half of them replaced by negatives of the others, is {there}, and {here}: make the order of additions depend on the length alone"
                 ));
                 return Ok(Some(Box::new(wrong)));
             }

@@ -6,6 +6,7 @@ use super::{
     job::{Checked, Job},
     long::wrong_on_long_inputs,
     orders::wrong_in_other_orders,
+    rounding::wrong_rounding,
     timing::{Timing, WARM_UP},
 };
 use simt::observe::Finding;
@@ -50,30 +51,6 @@ pub struct Outcome {
     pub source: String,
 }
 
-/// A step that the GPU cannot run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The step's name.
-    pub step: &'static str,
-    /// The missing property, such as `sm_90`.
-    pub needs: String,
-    /// The error message.
-    pub why: String,
-}
-
-impl Refusal {
-    /// Converts an error caused by a limit of the GPU to a refusal. Fails with any other error,
-    /// unchanged.
-    pub fn of(step: &'static str, error: Error) -> Result<Refusal> {
-        let needs = match &error {
-            Error::OldGpu { target, .. } => target.clone(),
-            Error::Clusters { needs, .. } => format!("clusters of {needs}"),
-            _ => return Err(error),
-        };
-        Ok(Refusal { step, needs, why: error.to_string() })
-    }
-}
-
 impl Outcome {
     /// Returns the size of the input in bytes; each byte is read once.
     pub fn bytes(&self) -> u64 {
@@ -109,7 +86,9 @@ impl Outcome {
             return Some(format!("the checks found: {}", first.sentence()));
         }
         if checks.len() < Check::ALL.len() {
-            return Some("to find the reason, try `--check races,memory,sync`".into());
+            return Some(
+                "to find the reason, run the step with `--check races,memory,sync`".into(),
+            );
         }
         // If a partial sum was never written, or is wrong only in a second run, the message already
         // explains why.
@@ -167,6 +146,9 @@ pub fn run<T: Scalar>(
             let (values, settings) = (&*workload.values, simt.settings());
             let asked = Asked { step, ptx, values, block, settings };
             wrong = wrong_elsewhere(asked)?;
+            if wrong.is_none() {
+                wrong = wrong_rounding(asked, job.plan())?;
+            }
             if wrong.is_none() {
                 wrong = wrong_in_other_orders(asked, job.plan())?;
             }
@@ -297,6 +279,13 @@ mod tests {
         Plan { launches: vec![launch], scratch: vec![Scratch::Zeroed(4)] }
     });
 
+    /// Like `STEP`, but the third argument is the address of the elements.
+    static FOLLOWS: Step = played::step("follows", |problem| {
+        let mut plan = (STEP.plan)(problem);
+        plan.launches[0].args[2] = Arg::Address(Buffer::Input);
+        plan
+    });
+
     fn on_the_interpreter<R>(work: impl FnOnce(&Job<'_>, &Workload<i32>) -> R) -> R {
         on_the_interpreter_with(FORGETFUL, work)
     }
@@ -384,6 +373,33 @@ mod tests {
         });
     }
 
+    /// An error of the second run has another cause than state if a first run on the same elements
+    /// fails too.
+    #[test]
+    fn an_error_on_other_elements_is_not_called_state() {
+        let follows = "ld.param.u64 %n, [n];\nld.param.u64 %runs, [runs];\nld.global.u32 %sum, [%runs];\n\
+                       mad.wide.u32 %n, %sum, 4, %runs;\nld.global.u32 %sum, [%n];\nmov.u32 %sum, 33;";
+        let text = |old: &str| {
+            let from = FORGETFUL.find("ld.param.u64 %n").unwrap();
+            let to = FORGETFUL.find("st.global").unwrap();
+            format!("{}{follows}\n{old}\n{}", &FORGETFUL[..from], &FORGETFUL[to..])
+        };
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let said = |text: &str, step: &Step| {
+            let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
+            let job = Job::load(&device, step, &played::ptx(text), problem).unwrap();
+            let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
+            job.verify(&workload).expect_err("an access is out of bounds").to_string()
+        };
+        let said_of_elements = said(&text(""), &FOLLOWS);
+        assert!(
+            said_of_elements.contains("a first run on these values fails too"),
+            "{said_of_elements}"
+        );
+        let said_of_state = said(&text("st.global.u32 [%runs], -9;"), &STEP);
+        assert!(said_of_state.contains("so the first run leaves state"), "{said_of_state}");
+    }
+
     /// The message has no hint about state for a kernel that is wrong in its second run for another
     /// reason.
     #[test]
@@ -462,7 +478,7 @@ mod tests {
             let (_, last) = time(job, workload, samples, |_| Ok(1e-6)).unwrap();
             let wrong = last.wrong.expect("the previous sum is overwritten").to_string();
             assert!(wrong.contains("but the kernel gave -1"), "{wrong}");
-            assert!(wrong.ends_with("never wrote its partial sum"), "{wrong}");
+            assert!(wrong.ends_with("never wrote its sum"), "{wrong}");
         });
     }
 }

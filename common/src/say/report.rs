@@ -13,7 +13,7 @@ use crate::{
     device::Facts,
     plan::{Buffer, Holds, Launch, Order, Plan, Problem},
     run::{Outcome, Refusal, Timing},
-    sum::{Input, Value},
+    sum::{Input, Value, Verdict},
 };
 
 const BOLD: Style = Style::new().bold();
@@ -50,19 +50,21 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
         text += &line("sum", &format!("{}, {GOOD}verified{GOOD:#}{wraps}", verdict.sum));
         if let Value::Float(expected) = verdict.expected {
             text += &line("", &format!("expected {expected}"));
-            let share = if verdict.bound > 0.0 { verdict.error / verdict.bound } else { 0.0 };
+            let Verdict { error, bound, rounded, .. } = verdict;
+            let share = if *bound > 0.0 { error / bound } else { 0.0 };
+            let depth = additions(plan.depth());
             text += &line(
                 "",
-                &format!(
-                    "error {:.2e} / bound {:.2e} = {share:.4} ({} deep)",
-                    verdict.error,
-                    verdict.bound,
-                    additions(plan.depth())
-                ),
+                &match rounded {
+                    Some(_) => format!("error {error:.2e}: the sum was rounded once"),
+                    None => {
+                        format!("error {error:.2e} / bound {bound:.2e} = {share:.4} ({depth} deep)")
+                    }
+                },
             );
         }
     } else if verdict.verified() {
-        let why = "although this sum looks right: a partial sum or the second run is wrong";
+        let why = "although this sum looks right; the error below says why";
         text += &line("sum", &format!("{}, {BAD}WRONG{BAD:#}, {why}", verdict.sum));
     } else {
         text += &line(

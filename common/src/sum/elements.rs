@@ -128,6 +128,11 @@ impl<'v, T: Scalar> Elements<'v, T> {
     }
 }
 
+/// Formats a number of elements for a message.
+pub fn elements(n: u64) -> String {
+    format!("{n} element{}", if n == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

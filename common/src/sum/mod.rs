@@ -7,7 +7,7 @@ mod verdict;
 mod verify;
 mod workload;
 
-pub use elements::Elements;
+pub use elements::{Elements, elements};
 pub use input::Input;
 pub use numbers::{Reference, Scalar, Value};
 pub use partial::WrongPartial;

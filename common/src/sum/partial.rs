@@ -3,7 +3,7 @@
 use std::{fmt, ops::Range};
 
 use super::verdict::Verdict;
-use crate::plan::{Launch, Stage};
+use crate::plan::{Buffer, Launch, Stage};
 
 /// A partial sum that differs from the sum of its elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +14,11 @@ pub struct WrongPartial {
     pub index: u64,
     /// Whether the partial sum is the only one that its block computes.
     pub of_block: bool,
+    /// Whether the sum is the result.
+    pub is_result: bool,
+    /// Whether the sum holds partial sums of an earlier stage, which the next three fields then
+    /// count.
+    pub of_sums: bool,
     /// The index of the first element that the sum holds.
     pub first: u64,
     /// The index of the last element that the sum holds.
@@ -27,8 +32,8 @@ pub struct WrongPartial {
 }
 
 impl WrongPartial {
-    /// Describes sum number `index` of a stage. The launch has a number, counting from 1, and adds
-    /// `n` elements or sums.
+    /// Describes sum number `index` of a stage. The launch has a number, counting from 1, and the
+    /// stage adds `n` elements or, if it is not the plan's first stage, partial sums.
     pub(crate) fn of(
         (number, launch, stage, n): (usize, &Launch, &Stage, u64),
         index: u64,
@@ -40,6 +45,8 @@ impl WrongPartial {
             launch: number,
             index,
             of_block: stage.holds.count() == u64::from(launch.grid),
+            is_result: stage.sums == Buffer::Result,
+            of_sums: number > 1 || launch.stages.first() != Some(stage),
             first: ranges.first().map_or(0, |range| range.start),
             last: ranges.last().map_or(0, |range| range.end - 1),
             count: ranges.iter().map(|range| range.end - range.start).sum(),
@@ -51,30 +58,32 @@ impl WrongPartial {
 
 impl fmt::Display for WrongPartial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WrongPartial { launch, index, first, last, count, verdict, .. } = self;
-        let which = if self.of_block { "block" } else { "partial sum" };
-        write!(f, "{which} {index} of launch {launch}, which adds ")?;
-        match (*count, last - first + 1) {
-            (0, _) => f.write_str("no element")?,
-            (1, _) => write!(f, "element {first}")?,
-            (count, span) if count == span => write!(f, "the elements {first} to {last}")?,
-            (count, _) => write!(f, "{count} of the elements from {first} to {last}")?,
+        let WrongPartial { launch, index, first, last, count, verdict, .. } = *self;
+        match (self.of_block, self.is_result) {
+            (true, _) => write!(f, "block {index} of launch {launch}, which adds ")?,
+            (false, true) => write!(f, "the final sum of launch {launch}, which adds ")?,
+            (false, false) => write!(f, "partial sum {index} of launch {launch}, which adds ")?,
+        }
+        let one = if self.of_sums { "partial sum" } else { "element" };
+        match (count, last - first + 1) {
+            (0, _) => write!(f, "no {one}")?,
+            (1, _) => write!(f, "{one} {first}")?,
+            (count, span) if count == span => write!(f, "the {one}s {first} to {last}")?,
+            (count, _) => write!(f, "{count} of the {one}s from {first} to {last}")?,
         }
         if self.unwritten {
-            let own = if self.of_block { "its partial sum" } else { "by any block" };
-            let was = if self.of_block { "" } else { "was " };
-            return write!(
-                f,
-                ", {was}never {}{own}",
-                if self.of_block { "wrote " } else { "written " }
-            );
+            return f.write_str(match (self.of_block, self.is_result) {
+                (true, true) => ", never wrote its sum",
+                (true, false) => ", never wrote its partial sum",
+                (false, _) => ", was never written by any block",
+            });
         }
-        let Verdict { sum, expected, error, bound } = verdict;
+        let Verdict { sum, expected, error, bound, .. } = verdict;
         write!(f, ", gave {sum} instead of {expected}")?;
         if error.is_nan() {
             return Ok(());
         }
-        write!(f, " (off by {}", about(*error))?;
+        write!(f, " (off by {}", about(error))?;
         match bound {
             0.0 => f.write_str(")"),
             _ => write!(f, ", but rounding explains at most {bound:.1e})"),

@@ -6,7 +6,7 @@ use numbers::{Reference, Scalar};
 use simt::parallel;
 
 use super::{
-    elements::Elements,
+    elements::{Elements, elements},
     partial::{WrongPartial, about},
     verdict::Verdict,
 };
@@ -72,7 +72,10 @@ impl Mismatch {
         verdict: Verdict,
         first: Option<WrongPartial>,
     ) -> Mismatch {
-        let (n, element, threads) = (problem.n, problem.element, problem.block.threads());
+        let (n, element) = (problem.n, problem.element);
+        // A study has its own block size.
+        let launched = (step.plan)(problem).launches.first().map(|launch| launch.block);
+        let threads = launched.unwrap_or(problem.block.threads());
         Mismatch {
             step: step.name.to_owned(),
             n,
@@ -145,7 +148,7 @@ fn same_bits<T: Scalar>(a: T, b: T) -> bool {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Mismatch { step, n, element, threads, verdict, .. } = self;
-        let Verdict { sum, expected, error, bound } = verdict;
+        let Verdict { sum, expected, error, bound, .. } = verdict;
         write!(f, "{step} is wrong")?;
         match self.run {
             Run::First => {}
@@ -160,7 +163,8 @@ impl fmt::Display for Mismatch {
                 let said = self.leftover.as_deref().unwrap_or("a partial sum is wrong");
                 return write!(
                     f,
-                    " on a longer input, although its runs on {before} elements were right: {said}"
+                    " on a longer input, although its runs on {} were right: {said}",
+                    elements(before)
                 );
             }
             Run::Exact => {
@@ -175,10 +179,11 @@ impl fmt::Display for Mismatch {
             }
             Run::Smaller(before) => write!(
                 f,
-                ", although its runs on {before} elements were right, as is a first run on fewer elements: a run leaves state that breaks a later run with another grid"
+                ", although its runs on {} were right, as is a first run on fewer elements: a run leaves state that breaks a later run with another grid",
+                elements(before)
             )?,
             Run::Extra(before) => {
-                write!(f, " in an extra run, although its runs on {before} elements were right")?
+                write!(f, " in an extra run, although its runs on {} were right", elements(before))?
             }
             Run::Later(run) => write!(
                 f,
@@ -194,9 +199,13 @@ impl fmt::Display for Mismatch {
         } else if verdict.verified() {
             write!(f, ": {what} is off by {}, which rounding could explain, but ", about(*error))?;
         } else {
-            write!(f, ": {what} is {expected}, but the kernel gave {sum}")?;
+            write!(f, ": {what} is {expected}")?;
+            if let Some(rounded) = verdict.rounds_to() {
+                write!(f, ", which rounds to {rounded}")?;
+            }
+            write!(f, ", but the kernel gave {sum}")?;
             match (element, self.run) {
-                _ if error.is_nan() => {}
+                _ if error.is_nan() || verdict.rounds_to().is_some() => {}
                 (Element::I32, _) | (_, Run::Exact | Run::Smaller(_)) => {
                     write!(f, " (off by {})", about(*error))?
                 }
@@ -322,6 +331,7 @@ mod tests {
             expected: Value::Float(2.0),
             error,
             bound,
+            rounded: None,
         };
         let first = found(&plan(200), &[1; 200], &[64, 63, 65, 8], 200);
         let said = |element, run, verdict, first| {

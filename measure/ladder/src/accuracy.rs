@@ -81,9 +81,9 @@ fn column(device: &Device, values: Vec<f32>) -> Result<Vec<String>> {
     let sum = workload.reference.float().abs();
     let magnitude: f64 = workload.values.iter().map(|value| f64::from(value.abs())).sum();
     let looped = workload.values.iter().sum::<f32>();
-    let looped = Verdict::of(looped, &workload.reference, 0);
+    let looped = looped.distance(&workload.reference);
     let cell = |error: f64| if error == 0.0 { "0".into() } else { format!("{:.1e}", error / sum) };
-    let mut cells = vec![format!("{:.1e}", magnitude / sum), cell(looped.error)];
+    let mut cells = vec![format!("{:.1e}", magnitude / sum), cell(looped)];
     for (_, name) in WAYS {
         cells.push(cell(verdict(device, &workload, named(name)?)?.error));
     }

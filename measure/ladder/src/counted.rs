@@ -100,7 +100,7 @@ fn beside(both: &[Outcome; 2]) -> String {
         Some(_) if outcome.wrong.is_none() => "FOUND",
         Some(_) => "WRONG",
     };
-    text + &row("the sum", verdict(one), verdict(other), "")
+    text + &row("verdict", verdict(one), verdict(other), "")
 }
 
 /// Returns the ratio of the second count to the first.

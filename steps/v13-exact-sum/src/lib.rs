@@ -44,7 +44,7 @@ fn plan(problem: &Problem) -> Plan {
     };
     let mut plan = Plan::over_chunks(problem, &chunks, pass);
     // No addition rounds, and the result is rounded once.
-    plan.launches[0].stages = vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 1 }];
+    plan.launches[0].stages = vec![Stage { sums: Buffer::Result, holds: Holds::ALL, depth: 0 }];
     plan
 }
 

@@ -1,0 +1,109 @@
+//! Checks the rounding of a step whose plan rounds the exact sum once. Random elements almost never
+//! have a sum that is halfway between two floats.
+
+use super::extra::{Asked, Extra};
+use crate::{
+    Element, Result,
+    plan::Plan,
+    sum::{Mismatch, Scalar},
+};
+
+/// Runs a step on a few elements whose sums are halfway between two floats, or almost. Returns a
+/// description of the fault, if there is one.
+pub(super) fn wrong_rounding<T: Scalar>(
+    asked: Asked<'_, T>,
+    plan: &Plan,
+) -> Result<Option<Box<Mismatch>>> {
+    if plan.depth() > 0 || T::ELEMENT == Element::I32 {
+        return Ok(None);
+    }
+    for values in halfway::<T>() {
+        let mut extra = Extra::of(asked, values.len());
+        extra.elements = Some(format!("the elements were {}", list(&values)));
+        if let Some(wrong) = extra.run(asked, values)?.and_then(|ran| ran.wrong) {
+            return Ok(Some(wrong));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns lists of elements. The distance between two floats is 2 at `large`, and `least` is the
+/// smallest positive float.
+fn halfway<T: Scalar>() -> [Vec<T>; 6] {
+    let whole = T::whole;
+    let mut large = T::ONE;
+    while large.plus(T::ONE) != large {
+        large = large.plus(large);
+    }
+    let bits = |sign: u8| {
+        let mut bytes = vec![0; size_of::<T>()];
+        (bytes[0], bytes[size_of::<T>() - 1]) = (1, sign);
+        bytemuck::pod_read_unaligned::<T>(&bytes)
+    };
+    let (least, minus) = (bits(0), bits(0x80));
+    [
+        vec![large, whole(1)],
+        vec![large, whole(3)],
+        vec![large, whole(1), least],
+        vec![large, whole(3), minus],
+        vec![least, large, whole(-1), large],
+        vec![minus, whole(-4), whole(3)],
+    ]
+}
+
+fn list<T: Scalar>(values: &[T]) -> String {
+    let values: Vec<String> = values.iter().map(|value| value.value().to_string()).collect();
+    values.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Step,
+        device::{Choice, Device, Settings},
+        plan::{Block, Problem},
+        run::played,
+    };
+
+    static ONCE: Step = played::step("once", |problem| rounding(problem, 0));
+    static OFTEN: Step = played::step("often", |problem| rounding(problem, 1));
+
+    fn rounding(problem: &Problem, depth: u32) -> Plan {
+        let mut plan = played::first_thread(problem, 1);
+        plan.launches[0].stages[0].depth = depth;
+        plan
+    }
+
+    /// A thread that adds the elements one after another rounds each addition.
+    #[test]
+    fn a_plan_that_promises_one_rounding_is_held_to_it() {
+        let wrong = |step: &'static Step| {
+            let settings = &Settings::default();
+            let (ptx, block) = (&played::ptx(played::TURNING), Block::new(64).unwrap());
+            let values = &[1.0f32; 64][..];
+            let device = Device::open(Choice::Simt, settings).unwrap();
+            let plan = (step.plan)(&device.problem(64, block, Element::F32));
+            let asked = Asked { step, ptx, values, block, settings };
+            wrong_rounding(asked, &plan).unwrap().map(|wrong| wrong.to_string())
+        };
+        let said = wrong(&ONCE).expect("it rounds twice");
+        for words in [
+            "the sum of 3 f32 in blocks of 64 is 16777217, which rounds to 16777218, but the kernel gave 16777216",
+            "the elements were 16777216, 1, ",
+        ] {
+            assert!(said.contains(words), "{said}");
+        }
+        assert_eq!(wrong(&OFTEN), None);
+    }
+
+    #[test]
+    fn the_elements_are_floats_beside_which_the_distance_is_two() {
+        let [even, odd, above, below, ..] = halfway::<f32>();
+        let [large, least] = [16_777_216.0, f32::from_bits(1)];
+        assert_eq!((even, odd), (vec![large, 1.0], vec![large, 3.0]));
+        assert_eq!((above, below), (vec![large, 1.0, least], vec![large, 3.0, -least]));
+        assert_eq!(halfway::<f64>()[0][0], 9_007_199_254_740_992.0);
+        assert_eq!(list(&[large, 1.0, 0.5]), "16777216, 1, 0.5");
+    }
+}
