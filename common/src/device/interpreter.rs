@@ -93,6 +93,8 @@ pub struct Interpreter {
 pub struct Observed {
     /// The counts of the run.
     pub counters: simt::Counters,
+    /// The order of execution.
+    pub schedule: simt::Schedule,
     /// The checks that ran.
     pub checks: Vec<Check>,
     /// The findings of the checks.
@@ -300,7 +302,8 @@ impl Interpreter {
         // race.
         findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
         let (printed, prints) = (prints.printed().to_vec(), prints.total());
-        Observed { counters, checks, findings, printed, prints, trace }
+        let schedule = self.settings.schedule;
+        Observed { counters, schedule, checks, findings, printed, prints, trace }
     }
 
     /// Finds state that the launches in `work` leave behind for later launches; `n` is the number

@@ -9,7 +9,7 @@ use super::{
     rounding::wrong_rounding,
     timing::{Timing, WARM_UP},
 };
-use simt::observe::Finding;
+use simt::{Schedule, observe::Finding};
 
 use crate::{
     Element, Error, Result, Step,
@@ -79,7 +79,7 @@ impl Outcome {
 
     /// Explains why the sum is wrong, or how to find the cause.
     fn why(&self, mismatch: &Mismatch) -> Option<String> {
-        let Some(Observed { checks, findings, .. }) = &self.observed else {
+        let Some(Observed { checks, findings, schedule, .. }) = &self.observed else {
             return Some("to find the reason, try `--device simt` with a smaller `--n`".into());
         };
         if let Some(first) = findings.first() {
@@ -96,8 +96,9 @@ impl Outcome {
         if mismatch.adds_all() {
             return Some("the kernel adds every element, but the partial sums in its buffers are not those of the plan: change the stages of the plan, or let the kernel store the partial sums that the plan names, in that order".into());
         }
-        (mismatch.run == Run::First && !told).then(|| {
-            "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, and which sums they combine".into()
+        (mismatch.run == Run::First && !told).then(|| match schedule {
+            Schedule::Converged => "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, and which sums they combine".into(),
+            _ => format!("the checks found no error in memory accesses and barriers; run the step without `--schedule`, and if its sum is then right, the sum depends on the order {schedule}: let no thread or block use a value before a barrier, flag or ticket shows that it is complete"),
         })
     }
 }
@@ -320,12 +321,14 @@ mod tests {
 
     #[test]
     fn a_right_total_of_other_parts_is_called_right() {
-        let outcome = |text: &str| {
-            let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let under = |schedule, text: &str| {
+            let settings = Settings { schedule, ..Settings::default() };
+            let device = Device::open(Choice::Simt, &settings).unwrap();
             let workload = Workload::<f32>::new(&device, Input::Uniform, 64, 1).unwrap();
             let (block, samples) = (Block::new(64).unwrap(), Samples { count: 0, warm: false });
             run(&HALVES, &played::ptx(text), &device, &workload, block, samples).unwrap()
         };
+        let outcome = |text: &str| under(Schedule::Converged, text);
         let strided = outcome(played::STRIDED);
         assert!(strided.verdict.error > 0.0, "the test needs a sum that is rounded");
         let said = strided.fault().expect("the plan names other parts").to_string();
@@ -338,7 +341,12 @@ mod tests {
         let lost =
             played::STRIDED.replace("%n, 0;\n    @%p bra total", "%n, 1;\n    @%p bra total");
         let said = outcome(&lost).fault().expect("an element is lost").to_string();
+        assert!(said.contains("so the kernel adds the wrong values"), "{said}");
         assert!(!said.contains("the kernel adds every element"), "{said}");
+        let random = under(Schedule::Adversarial(1), &lost);
+        let said = random.fault().expect("an element is lost").to_string();
+        assert!(said.contains("run the step without `--schedule`"), "{said}");
+        assert!(!said.contains("so the kernel adds the wrong values"), "{said}");
     }
 
     #[test]

@@ -206,6 +206,7 @@ mod tests {
         };
         let observed = Observed {
             counters: Counters::default(),
+            schedule: simt::Schedule::Converged,
             checks: Vec::new(),
             findings: Vec::new(),
             printed: (0..20).map(text).collect(),
@@ -225,6 +226,7 @@ mod tests {
         launch.rounds = vec![Counts::default()];
         let mut observed = Observed {
             counters: Counters::default(),
+            schedule: simt::Schedule::Converged,
             checks: Vec::new(),
             findings: Vec::new(),
             printed: Vec::new(),
