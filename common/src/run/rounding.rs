@@ -31,9 +31,9 @@ pub(super) fn wrong_rounding<T: Scalar>(
 /// of two that decides on which side of the middle a sum is.
 fn halfway<T: Scalar>() -> [Vec<T>; 6] {
     let whole = T::whole;
-    let mut large = T::ONE;
+    let (mut large, mut negative) = (T::ONE, whole(-1));
     while large.plus(T::ONE) != large {
-        large = large.plus(large);
+        (large, negative) = (large.plus(large), negative.plus(negative));
     }
     // 2^-149, the smallest float, or 2^-40, because the reference has only 106 bits.
     let bits: u64 = if T::ELEMENT == Element::F64 { 983 << 52 } else { 1 };
@@ -50,7 +50,7 @@ fn halfway<T: Scalar>() -> [Vec<T>; 6] {
         vec![large, whole(1), tiny],
         vec![large, whole(3), minus],
         vec![tiny, large, whole(-1), large],
-        vec![minus, whole(-4), whole(3)],
+        vec![negative, whole(-3)],
     ]
 }
 
