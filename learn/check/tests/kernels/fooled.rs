@@ -77,8 +77,8 @@ fn no_end() {
     rejected(1, &body("    while (true) { if (in[0] == 12345) out[0] = 1; }"), &[]);
     rejected(1, &edited(1, &[("s *= 2", "s *= 1")]), &["budget exhausted", "line"]);
     rejected(1, &body("    for (;;) __syncthreads();"), &["budget exhausted at line 3"]);
-    // The time limit includes six verdicts and the compilation for them.
-    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    // The time limit includes six verdicts and the compilation for them, on a busy machine.
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
 #[test]
