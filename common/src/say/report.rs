@@ -53,15 +53,11 @@ pub fn outcome(outcome: &Outcome, input: Input, seed: u64) -> String {
             let Verdict { error, bound, rounded, .. } = verdict;
             let share = if *bound > 0.0 { error / bound } else { 0.0 };
             let depth = additions(plan.depth());
-            text += &line(
-                "",
-                &match rounded {
-                    Some(_) => format!("error {error:.2e}: the sum was rounded once"),
-                    None => {
-                        format!("error {error:.2e} / bound {bound:.2e} = {share:.4} ({depth} deep)")
-                    }
-                },
-            );
+            let limit = match rounded {
+                Some(_) => ": the sum was rounded once".into(),
+                None => format!(" / bound {bound:.2e} = {share:.4} ({depth} deep)"),
+            };
+            text += &line("", &format!("error {error:.2e}{limit}"));
         }
     } else if verdict.verified() {
         let why = "although this sum looks right; the error below says why";
