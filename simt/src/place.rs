@@ -12,7 +12,7 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Names an element of `width` bytes at an address. `buffer` is the allocation that contains a
+    /// Names an element of `width` bytes at an address, or a byte if `width` is 0. `buffer` is the allocation that contains a
     /// global address.
     pub(crate) fn name(
         &self,
@@ -31,13 +31,19 @@ impl Places<'_> {
         }
     }
 
+    /// Names a byte at an address.
+    pub(crate) fn byte(&self, space: Space, address: u64, buffer: Option<Buffer>) -> String {
+        self.name(space, address, 0, buffer)
+    }
+
     fn global(&self, address: u64, width: u32, buffer: Buffer) -> String {
         let within =
             |pointer: u64| pointer.wrapping_sub(buffer.base) <= buffer.bytes && pointer <= address;
         match self.pointers().find(|(_, pointer)| within(*pointer)) {
             Some((i, pointer)) => {
                 let offset = address - pointer;
-                match (self.param_name(i), offset.is_multiple_of(width.into())) {
+                let whole = width > 0 && offset.is_multiple_of(width.into());
+                match (self.param_name(i), whole) {
                     (Some(name), true) => format!("`{name}[{}]`", offset / u64::from(width)),
                     (Some(name), false) => format!("byte {offset} of `{name}`"),
                     (None, true) => format!(

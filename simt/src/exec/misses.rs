@@ -11,7 +11,7 @@ use crate::model::{Buffer, Space};
 use crate::place::{Places, count, element};
 
 impl Team<'_> {
-    fn places(&self) -> Places<'_> {
+    pub(super) fn places(&self) -> Places<'_> {
         Places { kernel: self.env.info.kernel, params: self.env.info.params }
     }
 
@@ -33,7 +33,7 @@ impl Team<'_> {
         Fault::new(TrapKind::Misaligned, lane, detail)
     }
 
-    fn near(&self, space: Space, address: u64) -> Option<Buffer> {
+    pub(super) fn near(&self, space: Space, address: u64) -> Option<Buffer> {
         (space == Space::Global).then(|| self.env.global.near(address)).flatten()
     }
 
