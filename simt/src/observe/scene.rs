@@ -1,6 +1,7 @@
 //! Properties of the current launch for use in reports.
 
 use super::finding::{Fault, Finding, Site};
+use crate::inst::Op;
 use crate::kernel::Kernel;
 use crate::model::Space;
 use crate::observer::{Block, Buffer, LaunchInfo, thread_of};
@@ -79,6 +80,11 @@ impl Scene {
     /// Returns the bytes per element of an instruction's access.
     pub(super) fn width(&self, pc: u32) -> u32 {
         self.kernel.insts.get(pc as usize).map_or(1, |inst| inst.op.width())
+    }
+
+    /// Returns whether the kernel starts asynchronous copies.
+    pub(super) fn copies(&self) -> bool {
+        self.kernel.insts.iter().any(|inst| matches!(inst.op, Op::Async(_)))
     }
 
     /// Creates a finding from the first example of a fault.
