@@ -276,6 +276,16 @@ impl Error {
         self.with(&format!("in an extra run{how}; {repeat}"))
     }
 
+    /// Adds to an error that stopped a kernel what the checks found before it.
+    pub(crate) fn after(self, found: &str) -> Error {
+        match self {
+            Error::Trap(text) => {
+                Error::Trap(format!("{text}; before that, the checks found: {found}"))
+            }
+            other => other,
+        }
+    }
+
     fn with(self, note: &str) -> Error {
         let text = |text: String| format!("{text} ({note})");
         match self {

@@ -100,4 +100,4 @@ pub use module::Module;
 pub use observer::Observer;
 pub use progress::Progress;
 pub use source::parameters;
-pub use watch::{Watch, checks, counted, counting, findings};
+pub use watch::{Watch, cause, checks, counted, counting, findings};

@@ -5,7 +5,8 @@
 
 use crate::{
     Counters, Error, Gpu, Launch, Module,
-    observe::{Finding, Memory, Prints, Races, State, Sync, Trace},
+    model::Space,
+    observe::{Fault, Finding, Memory, Prints, Races, State, Sync, Trace},
 };
 
 /// All observers of a launch: counts, printed output, the three checks, a trace, and the check of
@@ -33,14 +34,34 @@ pub fn counted(watch: Watch) -> Counters {
     watch.0.unwrap_or_default().0
 }
 
-/// Returns the findings of the checks in a [`Watch`]: memory first, then races, then
-/// synchronization.
+/// Returns the findings of the checks in a [`Watch`], with probable causes before their effects:
+/// divergent barriers, then variables that were never set, then races, then all others.
 pub fn findings(watch: &Watch) -> Vec<Finding> {
     let (_, races, memory, sync, _) = watch;
     let races = races.as_ref().map(Races::findings);
     let memory = memory.as_ref().map(Memory::findings);
     let sync = sync.as_ref().map(Sync::findings);
-    [memory, races, sync].into_iter().flatten().flatten().cloned().collect()
+    let mut all: Vec<Finding> =
+        [races, memory, sync].into_iter().flatten().flatten().cloned().collect();
+    let raced: Vec<Finding> = all.iter().filter(|f| f.fault == Fault::DataRace).cloned().collect();
+    all.sort_by_key(|finding| match finding.fault {
+        Fault::DivergentBarrier => 0,
+        Fault::Unset => 1,
+        // A thread may read an element too early, which the race check reports.
+        Fault::Uninitialized
+            if finding.space != Some(Space::Global)
+                && raced.iter().all(|race| race.array() != finding.array()) =>
+        {
+            1
+        }
+        _ => 2,
+    });
+    all
+}
+
+/// Returns the first finding that may explain why a kernel stopped, if there is one.
+pub fn cause(watch: &Watch) -> Option<Finding> {
+    findings(watch).into_iter().find(Finding::is_cause)
 }
 
 impl Gpu {

@@ -4,11 +4,13 @@
 mod common;
 
 mod checked_steps;
+mod copied;
 mod copies;
 mod corpus;
 mod cures;
 mod differential;
 mod faults;
+mod fences;
 mod instructions;
 mod late;
 mod limits;
@@ -22,6 +24,7 @@ mod progress;
 mod properties;
 mod refused;
 mod sent;
+mod state;
 mod steps;
 mod trace;
 mod unset;

@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc, str::FromStr, time::Duration};
 
 use simt::{
     Watch,
-    observe::{Fault, Finding, Printed, Prints, Races, State, Sync, Trace},
+    observe::{Finding, Printed, Prints, Races, State, Sync, Trace},
 };
 
 use super::{
@@ -287,23 +287,27 @@ impl Interpreter {
 
     /// Returns the observations since [`watch`](Interpreter::watch), and stops observing.
     pub fn observed(&self) -> Observed {
-        let (counted, races, memory, sync, (trace, _)) = self.watch.take().unwrap_or_default();
+        let watch = self.watch.take().unwrap_or_default();
+        let findings = simt::findings(&watch);
+        let (counted, races, memory, sync, (trace, _)) = watch;
         let (counters, prints) = counted.unwrap_or_default();
         let on = [
-            (Check::Races, races.as_ref().map(Races::findings)),
-            (Check::Memory, memory.as_ref().map(simt::observe::Memory::findings)),
-            (Check::Sync, sync.as_ref().map(Sync::findings)),
+            (Check::Races, races.is_some()),
+            (Check::Memory, memory.is_some()),
+            (Check::Sync, sync.is_some()),
         ];
-        let checks =
-            on.iter().filter(|(_, found)| found.is_some()).map(|(check, _)| *check).collect();
-        let found = on.iter().filter_map(|(_, found)| *found).flatten();
-        let mut findings: Vec<Finding> = found.cloned().collect();
-        // Barrier errors come first in the list, because an incorrect barrier can also cause a
-        // race.
-        findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
+        let checks = on.into_iter().filter(|(_, on)| *on).map(|(check, _)| check).collect();
         let (printed, prints) = (prints.printed().to_vec(), prints.total());
         let schedule = self.settings.schedule;
         Observed { counters, schedule, checks, findings, printed, prints, trace }
+    }
+
+    /// Adds to an error that stopped a kernel what the checks found before it.
+    pub fn explained(&self, error: Error) -> Error {
+        match self.watch.borrow().as_ref().and_then(simt::cause) {
+            Some(cause) => error.after(&cause.sentence()),
+            None => error,
+        }
     }
 
     /// Finds state that the launches in `work` leave behind for later launches; `n` is the number
@@ -336,6 +340,11 @@ impl Interpreter {
 }
 
 impl Program {
+    /// Returns the name of a parameter in the source, if it is known.
+    pub(crate) fn parameter(&self, entry: &str, index: usize) -> Option<&str> {
+        self.module.kernel(entry)?.parameter(index)
+    }
+
     /// Runs a kernel of the module on a GPU other than the device that loaded it.
     pub(crate) fn launch(
         &self,

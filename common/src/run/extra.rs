@@ -121,7 +121,8 @@ impl Extra {
         simt.watch(problem.n);
         let checked = job
             .verify_once(&workload)
-            .map_err(|error| error.in_extra_run(self.how(asked), &self.repeat(asked)))?;
+            .map_err(|error| error.in_extra_run(self.how(asked), &self.repeat(asked)))
+            .map_err(|error| simt.explained(error))?;
         let observed = simt.observed();
         let found = observed.findings.iter().find(|finding| !finding.is_harmless());
         let wrong = match (checked.wrong, found) {

@@ -145,7 +145,10 @@ impl<T: Scalar> Block<'_, T> {
                 return Ok(None);
             }
             Err(simt::Error::Trap(trap)) => {
-                return Ok(Some(format!("{what}, {}{advice}", trap.sentence())));
+                let cause = watch.as_ref().and_then(simt::cause).map_or(String::new(), |cause| {
+                    format!("; before that, the checks found: {}", cause.sentence())
+                });
+                return Ok(Some(format!("{what}, {}{advice}{cause}", trap.sentence())));
             }
             Err(error) => return Err(failed(error)),
         }

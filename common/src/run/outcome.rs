@@ -138,7 +138,10 @@ pub fn run<T: Scalar>(
     if let Device::Simt(simt) = device {
         simt.watch(n);
     }
-    let Checked { verdict, mut wrong } = job.verify(workload)?;
+    let Checked { verdict, mut wrong } = job.verify(workload).map_err(|error| match device {
+        Device::Simt(simt) => simt.explained(error),
+        _ => error,
+    })?;
     let mut observed = None;
     if let Device::Simt(simt) = device {
         let seen = observed.insert(simt.observed());

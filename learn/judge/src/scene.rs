@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use numbers::{Element, group};
 use simt::observe::Finding;
-use simt::observe::{BlockTrace, Fault, Prints, State, Trace};
+use simt::observe::{BlockTrace, Prints, State, Trace};
 use simt::{Arch, Arg, Config, Counters, Error, Gpu, Launch, Module, Schedule, Watch};
 
 use crate::task::{PARTIALS, Shape, Task};
@@ -185,7 +185,13 @@ impl Scene<'_> {
             }
             let ended = gpu.launch_watched(self.module, &launch, watch.as_mut());
             self.note_prints(watch.as_ref());
-            ended.map_err(|error| Box::new(Scene { grid: *grid, ..*self }.refused(&error)))?;
+            ended.map_err(|error| {
+                let mut failure = Scene { grid: *grid, ..*self }.refused(&error);
+                if let Some(cause) = watch.as_ref().and_then(simt::cause) {
+                    failure.said += &format!("; before that, {}", cause.sentence());
+                }
+                Box::new(failure)
+            })?;
             let mut now = self.left(&mut gpu, input, bytes, &outputs, &before).map_err(refused)?;
             if let Some(tickets) = tickets {
                 let mut word = [0; 4];
@@ -204,9 +210,7 @@ impl Scene<'_> {
             left.push(now);
         }
         let watch = watch.unwrap_or_default();
-        let mut findings = simt::findings(&watch);
-        // A misused barrier is reported first, because it causes the races that follow it.
-        findings.sort_by_key(|finding| finding.fault != Fault::DivergentBarrier);
+        let findings = simt::findings(&watch);
         let (counted, .., (trace, state)) = watch;
         let traced = trace.map_or_else(Vec::new, |trace| trace.blocks);
         // The values of messages differ between launches, so findings about leftover state are

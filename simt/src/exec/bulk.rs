@@ -3,7 +3,7 @@
 
 use super::copies::{Engine, From, Pending};
 use super::env::Fault;
-use super::locate::Want;
+use super::parts::Part;
 use super::team::Team;
 use super::warp::each;
 use crate::TrapKind;
@@ -43,15 +43,15 @@ impl Team<'_> {
             return Err(Fault::new(
                 TrapKind::Misaligned,
                 lane,
-                format!("{bytes} bytes: the size of a bulk copy must be a multiple of 16"),
+                format!(
+                    "a copy of {bytes} bytes: the size of a bulk copy must be a multiple of 16"
+                ),
             ));
         }
         // The source or the destination is in shared memory, so a copy cannot be larger than shared
         // memory. Check the size before allocating.
         if bytes > self.env.info.shared {
-            let detail =
-                format!("a copy of {bytes} bytes, but shared memory has {}", self.env.info.shared);
-            return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
+            return Err(self.too_large(bytes, lane));
         }
         let read = copy.read.map_or(bytes, |r| (self.lane(w, lane, r) as u32).min(bytes));
         let (from, source, data) = self.copied(w, copy, lane, source, [bytes, read, align])?;
@@ -72,10 +72,12 @@ impl Team<'_> {
             return Ok(());
         }
         let mbarrier = match &copy.mbarrier {
-            Some((window, addr)) => Some(self.shared_one(w, *window, lane, address(addr), 8, 8)?),
+            Some((window, addr)) => {
+                Some(self.shared_one(w, *window, lane, address(addr), Part::Mbarrier)?)
+            }
             None => None,
         };
-        let target = self.shared_one(w, copy.to, lane, target, bytes, align)?;
+        let target = self.shared_one(w, copy.to, lane, target, Part::Target { bytes, align })?;
         // With multicast, the copy goes to the same offsets in each block that the mask names.
         let ranks = copy.multicast.map(|m| self.lane(w, lane, m) as u32 & 0xffff);
         let blocks = self.blocks.len();
@@ -124,21 +126,19 @@ impl Team<'_> {
                 (Space::Param, 0, From::Value(value[..bytes as usize].to_vec()))
             }
             Window::Global => {
+                let part = Part::Source { bytes: read, align };
                 if !source.is_multiple_of(align.into()) {
-                    return Err(Fault::new(
-                        TrapKind::Misaligned,
-                        lane,
-                        format!("global address {source:#x} is not a multiple of {align}"),
-                    ));
+                    return Err(self.not_aligned(Space::Global, source, lane, part));
                 }
                 // If a copy reads no bytes, its source may have any address.
                 if read > 0 && self.env.global.find(source, read.into()).is_none() {
-                    return Err(self.no_such_global(source, lane, Want::raw(read)));
+                    return Err(self.no_such_copied(source, lane, part));
                 }
                 (Space::Global, source, From::Global(source, read as usize))
             }
             window => {
-                let addr = self.shared_one(w, window, lane, source, bytes, align)?;
+                let part = Part::Source { bytes, align };
+                let addr = self.shared_one(w, window, lane, source, part)?;
                 (Space::Shared, addr, From::Shared(self.shared_index(w, addr)))
             }
         })
@@ -147,12 +147,9 @@ impl Team<'_> {
     /// Performs a copy from shared to global memory. The result is visible immediately.
     fn copy_out(&mut self, copy: &Copy, data: &From, align: u32) -> Result<(), Fault> {
         let (target, lane, bytes) = (copy.target, copy.lane as usize, copy.bytes);
+        let part = Part::Target { bytes, align };
         if !target.is_multiple_of(align.into()) {
-            return Err(Fault::new(
-                TrapKind::Misaligned,
-                lane,
-                format!("global address {target:#x} is not a multiple of {align}"),
-            ));
+            return Err(self.not_aligned(Space::Global, target, lane, part));
         }
         let start = match data {
             From::Shared(start) => *start,
@@ -161,6 +158,6 @@ impl Team<'_> {
         self.env
             .global
             .write(target, &self.shared[start..start + bytes as usize])
-            .map_err(|_| self.no_such_global(target, lane, Want::raw(bytes)))
+            .map_err(|_| self.no_such_copied(target, lane, part))
     }
 }

@@ -3,7 +3,6 @@
 use super::env::{Fault, tag};
 use super::team::Team;
 use super::warp::{FULL, each};
-use crate::TrapKind;
 use crate::alu::fast::Doubles;
 use crate::global::{Slot, same_range};
 use crate::inst::{Address, Bounds, Memory, Src, Window};
@@ -211,44 +210,6 @@ impl<'e> Team<'e> {
             rank => rank as usize - 1,
         };
         rank * self.stride + (addr & 0xff_ffff) as usize
-    }
-
-    /// Resolves and checks the address of one lane in shared memory. Returns the shared address.
-    pub(super) fn shared_one(
-        &self,
-        w: usize,
-        window: Window,
-        lane: usize,
-        addr: u64,
-        bytes: u32,
-        align: u32,
-    ) -> Result<u64, Fault> {
-        let mut addrs = [0; 32];
-        addrs[lane] = addr;
-        let group = self.group(w, window, &addrs, 1 << lane);
-        if group.space != Space::Shared {
-            return Err(Fault::new(
-                TrapKind::OutOfBounds,
-                lane,
-                format!("address {addr:#x} is not in shared memory"),
-            ));
-        }
-        let addr = group.addrs[lane];
-        if !addr.is_multiple_of(align.into()) {
-            return Err(Fault::new(
-                TrapKind::Misaligned,
-                lane,
-                format!("shared address {addr:#x} is not a multiple of {align}"),
-            ));
-        }
-        let (rank, offset) = (addr >> 24, addr & 0xff_ffff);
-        let limit = u64::from(self.env.info.shared_room());
-        if addr >> 40 != 0 || rank > self.blocks.len() as u64 || offset + u64::from(bytes) > limit {
-            let detail =
-                format!("{bytes} bytes at shared address {addr:#x}, but shared memory has {limit}");
-            return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
-        }
-        Ok(addr)
     }
 }
 

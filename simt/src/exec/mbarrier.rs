@@ -2,6 +2,7 @@
 
 use super::env::Fault;
 use super::mbarriers::Object;
+use super::parts::Part;
 use super::team::Team;
 use super::warp::{Flow, State, each};
 use crate::TrapKind;
@@ -48,7 +49,7 @@ impl Team<'_> {
         addr: u64,
         obs: &mut O,
     ) -> Result<(), Fault> {
-        let addr = self.shared_one(w, mbar.window, lane, addr, 8, 8)?;
+        let addr = self.shared_one(w, mbar.window, lane, addr, Part::Mbarrier)?;
         let key = self.shared_index(w, addr);
         let bad = |detail: String| Fault::new(TrapKind::BadBarrier, lane, detail);
         let event = |op, phase, completes| Mbarrier {
@@ -69,14 +70,16 @@ impl Team<'_> {
                     )));
                 }
                 if self.mbarriers.contains_key(&key) {
-                    return Err(bad(again(addr)));
+                    return Err(bad(self.again(addr)));
                 }
                 let count = count as u32;
                 self.mbarriers.insert(key, Object { count, pending: count, bytes: 0, phase: 0 });
                 obs.mbarrier(at, &event(MbarrierOp::Init(count), 0, false));
             }
             MbarOp::Invalidate => {
-                let Some(object) = self.mbarriers.remove(&key) else { return Err(bad(none(addr))) };
+                let Some(object) = self.mbarriers.remove(&key) else {
+                    return Err(bad(self.none(addr)));
+                };
                 obs.mbarrier(at, &event(MbarrierOp::Invalidate, object.phase, false));
             }
             MbarOp::Arrive { dst, count, expect, drop } => {
@@ -197,7 +200,7 @@ impl Team<'_> {
         obs: &mut O,
     ) -> Result<u64, Fault> {
         let Some(object) = self.mbarriers.get_mut(&key) else {
-            return Err(Fault::new(TrapKind::BadBarrier, lane, none(event.addr)));
+            return Err(Fault::new(TrapKind::BadBarrier, lane, self.none(event.addr)));
         };
         if arrivals > object.pending {
             let detail = format!(
@@ -277,13 +280,15 @@ impl Team<'_> {
             if result.is_err() {
                 return;
             }
-            let found = self.shared_one(w, mbar.window, lane, addrs[lane], 8, 8).and_then(|addr| {
-                let key = self.shared_index(w, addr);
-                let object = self.mbarriers.get(&key).copied();
-                object
-                    .map(|o| (addr, o))
-                    .ok_or_else(|| Fault::new(TrapKind::BadBarrier, lane, none(addr)))
-            });
+            let found = self
+                .shared_one(w, mbar.window, lane, addrs[lane], Part::Mbarrier)
+                .and_then(|addr| {
+                    let key = self.shared_index(w, addr);
+                    let object = self.mbarriers.get(&key).copied();
+                    object
+                        .map(|o| (addr, o))
+                        .ok_or_else(|| Fault::new(TrapKind::BadBarrier, lane, self.none(addr)))
+                });
             let (addr, object) = match found {
                 Ok(found) => found,
                 Err(fault) => {
@@ -340,7 +345,7 @@ impl Team<'_> {
                 let mut same = 0u32;
                 each(later, |lane| {
                     let mine = self
-                        .shared_one(w, mbar.window, lane, addrs[lane], 8, 8)
+                        .shared_one(w, mbar.window, lane, addrs[lane], Part::Mbarrier)
                         .is_ok_and(|a| a as u32 == addr);
                     if mine {
                         same |= 1 << lane;
@@ -354,13 +359,20 @@ impl Team<'_> {
     }
 }
 
-fn none(addr: u64) -> String {
-    format!("there is no mbarrier at shared address {addr:#x}")
-}
+impl Team<'_> {
+    fn none(&self, addr: u64) -> String {
+        format!(
+            "there is no mbarrier at {}: initialize it first (`mbarrier.init`), or keep the index \
+             below the number of mbarriers",
+            self.mbarrier_name(addr)
+        )
+    }
 
-fn again(addr: u64) -> String {
-    format!(
-        "the mbarrier at shared address {addr:#x} is initialized again, which PTX does not define: \
-         initialize it once and use its phases, or execute `mbarrier.inval` first"
-    )
+    fn again(&self, addr: u64) -> String {
+        format!(
+            "the mbarrier {} is initialized again, which PTX does not define: initialize it once \
+             and use its phases, or execute `mbarrier.inval` first",
+            self.mbarrier_name(addr)
+        )
+    }
 }

@@ -11,8 +11,9 @@ use crate::model::{Buffer, Space};
 use crate::place::{Places, count, element};
 
 impl Team<'_> {
-    fn places(&self) -> Places<'_> {
-        Places { kernel: self.env.info.kernel, params: self.env.info.params }
+    pub(super) fn places(&self) -> Places<'_> {
+        let info = &self.env.info;
+        Places { kernel: info.kernel, params: info.params, module: info.module }
     }
 
     #[cold]
@@ -33,7 +34,7 @@ impl Team<'_> {
         Fault::new(TrapKind::Misaligned, lane, detail)
     }
 
-    fn near(&self, space: Space, address: u64) -> Option<Buffer> {
+    pub(super) fn near(&self, space: Space, address: u64) -> Option<Buffer> {
         (space == Space::Global).then(|| self.env.global.near(address)).flatten()
     }
 

@@ -16,6 +16,7 @@ mod locate;
 mod mbarrier;
 mod mbarriers;
 mod misses;
+mod parts;
 mod pending;
 mod rng;
 mod schedule;

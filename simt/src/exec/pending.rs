@@ -4,6 +4,7 @@
 
 use super::copies::{Copies, Engine, From, Own, Pending};
 use super::env::Fault;
+use super::parts::Part;
 use super::team::Team;
 use super::warp::each;
 use crate::Schedule;
@@ -97,7 +98,7 @@ impl Team<'_> {
     ) -> Result<(), Fault> {
         let addrs = self.addresses(w, at.mask, &mbar.addr);
         for lane in (0..32).filter(|lane| at.mask >> lane & 1 == 1) {
-            let mbarrier = self.shared_one(w, mbar.window, lane, addrs[lane], 8, 8)?;
+            let mbarrier = self.shared_one(w, mbar.window, lane, addrs[lane], Part::Mbarrier)?;
             obs.copy_arrive(at, lane as u32, mbarrier);
             let own: Vec<Own> =
                 self.copies.own.extract_if(.., |own| (own.warp, own.lane) == (w, lane)).collect();

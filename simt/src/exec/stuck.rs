@@ -153,15 +153,14 @@ impl Team<'_> {
         };
         let mut parts: Vec<String> = self.absent(split.pc);
         parts.extend(places.iter().map(|p| self.waiting(p.threads, p.what, p.pc)));
-        let (kind, cure) = match divergent {
+        let (kind, cure) = match (divergent, self.no_phase_ends()) {
             _ if places.iter().any(|place| place.what == WARP_WIDE) => {
-                (TrapKind::Deadlock, ALL_NAMED_MUST_COME)
+                (TrapKind::Deadlock, ALL_NAMED_MUST_COME.into())
             }
-            true => (TrapKind::DivergentBarrier, ALL_MUST_COME),
-            false if places.iter().all(|place| place.what == MBARRIER) => {
-                (TrapKind::Deadlock, NO_PHASE_ENDS)
-            }
-            false => (TrapKind::Deadlock, "each waits for the others, so none can continue"),
+            // The threads at the mbarrier would reach the other barrier later.
+            (_, Some(phase)) => (TrapKind::Deadlock, phase),
+            (true, None) => (TrapKind::DivergentBarrier, ALL_MUST_COME.into()),
+            (false, None) => (TrapKind::Deadlock, EACH_WAITS.to_string()),
         };
         let lane = split.mask.trailing_zeros() as usize;
         self.trap(w, split.pc, Fault::new(kind, lane, format!("{}: {cure}", list(&parts))))
@@ -241,9 +240,7 @@ impl Team<'_> {
 
 const MBARRIER: &str = "an mbarrier";
 
-const NO_PHASE_ENDS: &str = "nothing can complete the phase that they wait for; compare the parity \
-                             in the wait, the number of arrivals and the number of expected bytes \
-                             with those that take place";
+const EACH_WAITS: &str = "each waits for the others, so none can continue";
 
 const WARP_WIDE: &str = "a warp-wide operation";
 

@@ -160,6 +160,25 @@ impl Finding {
         self.fault == Fault::SameValue
     }
 
+    /// Returns whether the fault may cause other faults, such as one that stops the kernel later.
+    pub fn is_cause(&self) -> bool {
+        matches!(
+            self.fault,
+            Fault::DataRace
+                | Fault::UnorderedVolatile
+                | Fault::Uninitialized
+                | Fault::Unset
+                | Fault::StaleRead
+                | Fault::ProxyFence
+        )
+    }
+
+    /// Returns the name of the array or variable that contains the place.
+    pub(crate) fn array(&self) -> &str {
+        let name = self.place.split('`').nth(1).unwrap_or(&self.place);
+        name.split('[').next().unwrap_or(name)
+    }
+
     /// Returns whether the first access initializes an `mbarrier`.
     fn is_of_mbarrier(&self) -> bool {
         self.sites.first().is_some_and(|site| site.text.contains("mbarrier.init"))
@@ -187,9 +206,10 @@ impl Finding {
                 init.at
             ),
             [write, copy] if self.fault == Fault::ProxyFence => format!(
-                "{} starts a copy of {} at {}, which {} wrote at {}, but no proxy fence makes the \
+                "{} starts a copy {} {} at {}, which {} wrote at {}, but no proxy fence makes the \
                  write visible to the copy engine",
                 copy.who(false),
+                if copy.what == "write" { "to" } else { "of" },
                 self.place,
                 copy.at,
                 write.who(false),

@@ -99,6 +99,10 @@ impl Memory {
                 address,
                 place: scene.place(space, element, width),
                 cure: match space {
+                    Space::Shared if scene.copies() => {
+                        "let copies or stores write every element that is read, and put a wait for \
+                         the copies or a `__syncthreads()` before the reads"
+                    }
                     Space::Shared => {
                         "store a value (0 for a sum) in every element that is read, and put a \
                          `__syncthreads()` between the stores and the reads"

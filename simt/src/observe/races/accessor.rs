@@ -1,8 +1,9 @@
 //! Compares one lane's access to one word with earlier accesses.
 
 use super::clock::Cluster;
-use super::release::Logs;
-use super::reports::{Apart, Reports, Side};
+use super::pair::{Apart, Copied, Side};
+use super::release::{Logs, Ref};
+use super::reports::Reports;
 use super::shadow::{Cell, Entry, Spill, Strength};
 use crate::model::Space;
 use crate::observe::memory::lanes;
@@ -86,11 +87,15 @@ impl Accessor<'_> {
         // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,
         // device scope is needed.
         let (needed, unordered) = match self.cluster.rank_of(e.block) {
+            _ if e.strength() == Strength::Async => (2, Apart::Copy(self.copied(target.lane, e))),
+            _ if entry.strength() == Strength::Async => (2, Apart::Copy(self.overwritten(entry))),
             _ if e.block == own => (0, Apart::Unordered),
-            _ if self.lane_knows(self.warp, e) => (2, Apart::Lane),
-            _ if self.warp_knows(e) => (2, Apart::Warp),
-            Some(_) => (1, Apart::Cluster),
-            None => (2, Apart::Unordered),
+            rank => match (self.knowing_lane(self.warp, e), rank) {
+                (Some(lane), _) => (2, Apart::Lane(lane)),
+                _ if self.warp_knows(e) => (2, Apart::Warp),
+                (None, Some(_)) => (1, Apart::Cluster),
+                (None, None) => (2, Apart::Blocks { seen: self.sees(e) }),
+            },
         };
         let reach = e.scope().min(entry.scope()) >= needed;
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
@@ -109,10 +114,10 @@ impl Accessor<'_> {
 }
 
 impl Accessor<'_> {
-    /// Returns whether a lane of a warp in this block is ordered after an access.
-    fn lane_knows(&self, warp: u32, e: &Entry) -> bool {
+    /// Returns a lane of a warp in this block that is ordered after an access.
+    fn knowing_lane(&self, warp: u32, e: &Entry) -> Option<u32> {
         let live = self.cluster.blocks[self.rank].warps[warp as usize].lanes;
-        lanes(live).any(|lane| {
+        lanes(live).find(|&lane| {
             let known = self.cluster.knows(self.rank, warp, lane, e);
             known.unwrap_or_else(|| self.knows_far(warp, lane, e))
         })
@@ -121,7 +126,16 @@ impl Accessor<'_> {
     /// Returns whether a warp in this block is ordered after an access.
     fn warp_knows(&self, e: &Entry) -> bool {
         let warps = self.cluster.blocks[self.rank].warps.len() as u32;
-        (0..warps).any(|warp| self.lane_knows(warp, e))
+        (0..warps).any(|warp| self.knowing_lane(warp, e).is_some())
+    }
+
+    /// Returns whether a warp in this block has read a release of an access, whether or not a fence
+    /// has acquired it.
+    fn sees(&self, e: &Entry) -> bool {
+        let block = &self.cluster.blocks[self.rank];
+        let of_warps = block.warps.iter().flat_map(|warp| &warp.pending).map(|&(_, r)| r);
+        let all = of_warps.chain(block.pending.iter().copied());
+        self.logs.know(block.index, all.map(|r| Ref { scope: 3, ..r }), e, 0)
     }
 
     /// Returns whether both accesses are stores of the same value by one instruction of one warp.
@@ -140,6 +154,62 @@ impl Accessor<'_> {
         match together {
             true => lanes(e.lanes).all(|lane| access.same.holds(target.lane, Some(lane))),
             false => access.same.holds(target.lane, None),
+        }
+    }
+}
+
+impl Accessor<'_> {
+    /// Returns why a lane of this warp is not ordered after a copy.
+    pub(super) fn copied(&self, lane: u32, e: &Entry) -> Copied {
+        let log = e.lanes;
+        if log > u32::MAX - 32 {
+            return Copied::Group;
+        }
+        let block = &self.cluster.blocks[self.rank];
+        let knows = |refs: &mut dyn Iterator<Item = Ref>| self.logs.know(block.index, refs, e, 0);
+        let of_warps = |pending: bool| {
+            block.warps.iter().flat_map(move |warp| {
+                let list = if pending { &warp.pending } else { &warp.refs };
+                list.iter().map(|&(_, r)| r)
+            })
+        };
+        let own = block.warps[self.warp as usize].refs.iter();
+        let own = own.filter(|(m, _)| m >> lane & 1 == 1).map(|&(_, r)| r);
+        let own = own.chain(block.refs.iter().copied());
+        let wide = |r: Ref| Ref { scope: 3, ..r };
+        if self.logs.expects_fewer(log) {
+            return Copied::Fewer;
+        }
+        if knows(&mut of_warps(false)) {
+            return Copied::Elsewhere;
+        }
+        if knows(&mut own.clone().map(wide)) {
+            return Copied::Narrow;
+        }
+        if knows(&mut of_warps(true).chain(block.pending.iter().copied()).map(wide)) {
+            return Copied::Relaxed;
+        }
+        let seen = own.filter(|r| r.log == log).map(|r| self.logs.phases_by(r)).max();
+        match (seen, self.logs.early(log), self.logs.offset(log)) {
+            (Some(seen @ 1..), _, Some(mbarrier)) => {
+                let phase = self.logs.phases_before(log, e.time);
+                Copied::Earlier { mbarrier, waited: seen - 1, phase }
+            }
+            (_, Some(pc), _) => Copied::Early(pc),
+            _ => Copied::Unwaited,
+        }
+    }
+
+    /// Returns why a copy that begins now is not ordered after an access.
+    pub(super) fn overwritten(&self, copy: &Entry) -> Copied {
+        let log = copy.lanes;
+        if log > u32::MAX - 32 {
+            return Copied::First;
+        }
+        match (self.logs.phases_before(log, u32::MAX), self.logs.early(log)) {
+            (0, Some(pc)) => Copied::Early(pc),
+            (0, None) => Copied::First,
+            _ => Copied::Refill,
         }
     }
 }

@@ -6,10 +6,10 @@
 //! only after a `fence.proxy.async`.
 
 use super::accessor::Accessor;
-use super::reports::Side;
+use super::pair::Side;
 use super::shadow::{Entry, Strength};
 use super::unwaited::One;
-use super::{Races, Span};
+use super::{Kind, Races, Span};
 use crate::model::{CopyGroup, Scope, Space};
 use crate::observe::memory::lanes;
 use crate::observer::{Access, At, Copy};
@@ -167,7 +167,7 @@ impl Races {
     }
 
     /// Checks a copy of the engine to or from shared memory.
-    pub(super) fn engaged(&mut self, at: &At<'_>, copy: &Copy, span: Span) {
+    pub(super) fn engaged(&mut self, at: &At<'_>, copy: &Copy, span: Span, kind: Kind) {
         if !copy.bulk || span.space != Space::Shared {
             return;
         }
@@ -179,7 +179,7 @@ impl Races {
         let entry = self.entry(at, Strength::Weak, Scope::Sys).by(1 << copy.lane);
         for word in first / 4..(first + span.bytes).div_ceil(4) {
             if let Some(wrote) = self.unfenced.writes.remove(&(place, rank, word)) {
-                let sides = [Side::of(&wrote, true, 0), Side::of(&entry, false, 0)];
+                let sides = [Side::of(&wrote, true, 0), Side::of(&entry, kind.writes, 0)];
                 self.reports.unfenced(sides, word * 4);
             }
         }

@@ -9,12 +9,18 @@
 //! `shadow` records accesses, and `strong` records those of atomics. `clock` has the happens-before
 //! order within a cluster, and `release` has the order through memory; `order` applies barriers and
 //! fences to both. `accessor` compares one access with earlier ones, and `reports` keeps the
-//! findings.
+//! findings. `cures`, `blocks` and `copied` choose the remedies; `done` has the facts that these
+//! need.
 
 mod accessor;
+mod blocks;
 mod clock;
+mod copied;
 mod copies;
+mod cures;
+mod done;
 mod order;
+mod pair;
 mod polls;
 mod readonly;
 mod release;
@@ -28,9 +34,11 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use self::accessor::{Accessor, Target};
-use self::clock::{Cluster, add_for};
-use self::release::{Logs, Ref, Release};
-use self::reports::{Apart, Reports, Side};
+use self::clock::Cluster;
+use self::done::Done;
+use self::pair::{Apart, Side};
+use self::release::Logs;
+use self::reports::Reports;
 use self::shadow::{Cell, Entry, Global, LINE, Shared, Spill, Strength, Whole};
 use self::touches::Readonly;
 use self::unwaited::Unfenced;
@@ -159,67 +167,6 @@ impl Races {
         }
     }
 
-    /// Applies the release and acquire of a strong access.
-    #[cold]
-    fn strong(&mut self, at: &At<'_>, access: &Access<'_>) {
-        let place = self.place(&at.block);
-        let (rank, warp) = (at.block.rank as usize, at.warp);
-        let acquires = matches!(access.order, Order::Acquire | Order::AcqRel | Order::SeqCst);
-        let releases = matches!(access.order, Order::Release | Order::AcqRel | Order::SeqCst);
-        let scope = access.scope as u8;
-        let mut fresh: Option<Arc<Release>> = None;
-        for lane in lanes(access.mask) {
-            let key = self.key(at, access.space, access.addrs[lane as usize]);
-            if access.kind.reads()
-                && let Some(log) = self.logs.get(key)
-            {
-                let r = Ref { log, length: self.logs.length(log), scope };
-                self.take(place, rank, warp, 1 << lane, r, acquires);
-            }
-            if access.wrote >> lane & 1 == 1 {
-                let release = if releases {
-                    let cluster = &mut self.clusters[place];
-                    let fresh = fresh.take().filter(|_| !acquires);
-                    Some(fresh.unwrap_or_else(|| {
-                        Arc::new(cluster.release(rank, warp, access.mask, scope))
-                    }))
-                } else {
-                    self.fenced(place, rank, warp, lane)
-                };
-                if let Some(release) = release {
-                    let log = self.logs.make(key);
-                    self.logs.push(log, 1 << lane, release.clone());
-                    fresh = releases.then_some(release);
-                }
-            }
-        }
-    }
-
-    fn take(&mut self, place: usize, rank: usize, warp: u32, lanes: u32, r: Ref, acquires: bool) {
-        let warp = &mut self.clusters[place].blocks[rank].warps[warp as usize];
-        add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
-    }
-
-    /// Returns whether a store to global memory is the first one after a fence. Such a store counts
-    /// as a flag, which other blocks are meant to poll.
-    fn publishes(&mut self, at: &At<'_>, access: &Access<'_>) -> bool {
-        if access.space != Space::Global || access.wrote == 0 {
-            return false;
-        }
-        let place = self.place(&at.block);
-        let block = &mut self.clusters[place].blocks[at.block.rank as usize];
-        let fresh = &mut block.warps[at.warp as usize].fresh;
-        let publishes = access.wrote & !*fresh == 0;
-        *fresh &= !access.wrote;
-        publishes
-    }
-
-    /// Returns the accesses that a lane was ordered after at its last releasing fence.
-    fn fenced(&self, place: usize, rank: usize, warp: u32, lane: u32) -> Option<Arc<Release>> {
-        let fenced = &self.clusters[place].blocks[rank].warps[warp as usize].fenced;
-        fenced.iter().find(|(m, _)| m >> lane & 1 == 1).map(|(_, r)| r.clone())
-    }
-
     fn entry(&mut self, at: &At<'_>, strength: Strength, scope: Scope) -> Entry {
         let place = self.place(&at.block);
         Entry::new(
@@ -298,6 +245,7 @@ impl Observer for Races {
             reports: Reports {
                 scene: self.reports.scene.clone(),
                 found: self.reports.found.fork(),
+                ..Reports::default()
             },
             shared_bytes: self.shared_bytes,
             reads_only: self.reads_only,
@@ -338,6 +286,7 @@ impl Observer for Races {
         self.shared_bytes = launch.shared_room();
         self.reports.found.begin(launch.kernel.name(), launch.number);
         self.reports.scene = Some(Arc::new(Scene::new(launch)));
+        self.reports.done = Done::default();
     }
 
     fn launch_end(&mut self, _: &LaunchInfo<'_>) {
@@ -449,12 +398,13 @@ impl Observer for Races {
                 Some(mbarrier) => {
                     let key = self.key(at, Space::Shared, mbarrier);
                     let log = self.logs.make(key);
+                    self.logs.expect(log, -i64::from(copy.bytes));
                     self.entry(at, Strength::Async, Scope::Sys).by(log)
                 }
                 None => mine,
             };
             let span = Span { lane: copy.lane, space, address, bytes };
-            self.engaged(at, copy, span);
+            self.engaged(at, copy, span, kind);
             self.span(at, span, entry, kind, None);
         }
     }

@@ -2,18 +2,86 @@
 
 use std::sync::Arc;
 
-use super::release::Ref;
+use super::clock::add_for;
+use super::release::{Ref, Release};
 use super::shadow::Strength;
 use super::{Kind, Races, Span};
 use crate::model::{Order, Scope, Space};
 use crate::observe::memory::lanes;
-use crate::observer::{Arrive, At, Block, Complete, Level, Mbarrier, MbarrierOp};
+use crate::observer::{Access, Arrive, At, Block, Complete, Level, Mbarrier, MbarrierOp};
 
 impl Races {
+    /// Applies the release and acquire of a strong access.
+    #[cold]
+    pub(super) fn strong(&mut self, at: &At<'_>, access: &Access<'_>) {
+        let place = self.place(&at.block);
+        let (rank, warp) = (at.block.rank as usize, at.warp);
+        let acquires = matches!(access.order, Order::Acquire | Order::AcqRel | Order::SeqCst);
+        let releases = matches!(access.order, Order::Release | Order::AcqRel | Order::SeqCst);
+        let scope = access.scope as u8;
+        let mut fresh: Option<Arc<Release>> = None;
+        if access.space == Space::Global {
+            self.reports.done.ran(at.pc, warp, access.mask);
+        }
+        for lane in lanes(access.mask) {
+            let key = self.key(at, access.space, access.addrs[lane as usize]);
+            if access.kind.reads()
+                && let Some(log) = self.logs.get(key)
+            {
+                let r = Ref { log, length: self.logs.length(log), scope };
+                self.take(place, rank, warp, 1 << lane, r, acquires);
+            }
+            if access.wrote >> lane & 1 == 1 {
+                let release = if releases {
+                    let cluster = &mut self.clusters[place];
+                    let fresh = fresh.take().filter(|_| !acquires);
+                    Some(fresh.unwrap_or_else(|| {
+                        Arc::new(cluster.release(rank, warp, access.mask, scope))
+                    }))
+                } else {
+                    self.fenced(place, rank, warp, lane)
+                };
+                if let Some(release) = release {
+                    let log = self.logs.make(key);
+                    self.logs.push(log, 1 << lane, release.clone());
+                    fresh = releases.then_some(release);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, place: usize, rank: usize, warp: u32, lanes: u32, r: Ref, acquires: bool) {
+        let warp = &mut self.clusters[place].blocks[rank].warps[warp as usize];
+        add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
+    }
+
+    /// Returns whether a store to global memory is the first one after a fence. Such a store counts
+    /// as a flag, which other blocks are meant to poll.
+    pub(super) fn publishes(&mut self, at: &At<'_>, access: &Access<'_>) -> bool {
+        if access.space != Space::Global || access.wrote == 0 {
+            return false;
+        }
+        let place = self.place(&at.block);
+        let block = &mut self.clusters[place].blocks[at.block.rank as usize];
+        let fresh = &mut block.warps[at.warp as usize].fresh;
+        let publishes = access.wrote & !*fresh == 0;
+        *fresh &= !access.wrote;
+        publishes
+    }
+
+    /// Returns the accesses that a lane was ordered after at its last releasing fence.
+    fn fenced(&self, place: usize, rank: usize, warp: u32, lane: u32) -> Option<Arc<Release>> {
+        let fenced = &self.clusters[place].blocks[rank].warps[warp as usize].fenced;
+        fenced.iter().find(|(m, _)| m >> lane & 1 == 1).map(|(_, r)| r.clone())
+    }
+
     /// Handles lanes that arrive at a barrier and continue. The barrier releases the accesses that
     /// these lanes are ordered after.
     pub(super) fn arrived(&mut self, at: &At<'_>, arrive: &Arrive) {
         self.changes += 1;
+        if arrive.level == Level::Warp {
+            self.reports.done.met(at.pc, arrive.members);
+        }
         if !arrive.arrive_only {
             return;
         }
@@ -102,6 +170,7 @@ impl Races {
         if (order, scope) == (Order::Release, Scope::Cluster) {
             self.init_fenced(at);
         }
+        self.reports.done.ran(at.pc, at.warp, at.mask);
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp as usize);
         let cluster = &mut self.clusters[place];
@@ -168,8 +237,15 @@ impl Races {
                     }
                 }
             }
+            MbarrierOp::ExpectTx(bytes) => {
+                let log = self.logs.make(key);
+                self.logs.expect(log, bytes.into());
+            }
             MbarrierOp::TestPasses => {
                 let log = self.logs.make(key);
+                if m.phase == u64::MAX {
+                    self.logs.pass_early(log, at.pc);
+                }
                 if let Some(length) = self.logs.phase(log, m.phase) {
                     let acquires =
                         matches!(m.order, Order::Acquire | Order::AcqRel | Order::SeqCst);

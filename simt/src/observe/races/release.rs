@@ -128,6 +128,10 @@ struct Log {
     own: FxHashMap<u32, Beyond>,
     /// For an `mbarrier`, the length of the log and the time at the end of each phase.
     phases: Vec<(u32, u32)>,
+    /// For an `mbarrier`, the bytes that it has been told to expect, less those of copies.
+    expected: i64,
+    /// For an `mbarrier`, a test that passed before the first phase ended.
+    early: Option<u32>,
 }
 
 /// Prefixes of other logs, by log and scope, that the releases up to a position of this log
@@ -242,6 +246,42 @@ impl Logs {
     /// Returns the length of the log that is visible to a thread that finds a phase complete.
     pub(super) fn phase(&self, log: u32, phase: u64) -> Option<u32> {
         self.logs[log as usize].phases.get(usize::try_from(phase).ok()?).map(|&(length, _)| length)
+    }
+
+    /// Changes the number of bytes that an `mbarrier` expects, less those of copies.
+    pub(super) fn expect(&mut self, log: u32, bytes: i64) {
+        self.logs[log as usize].expected += bytes;
+    }
+
+    /// Returns whether an `mbarrier` expects fewer bytes than the copies so far write.
+    pub(super) fn expects_fewer(&self, log: u32) -> bool {
+        self.logs[log as usize].expected < 0
+    }
+
+    /// Records a test of an `mbarrier` that passed before the first phase ended.
+    pub(super) fn pass_early(&mut self, log: u32, pc: u32) {
+        self.logs[log as usize].early.get_or_insert(pc);
+    }
+
+    /// Returns a test of an `mbarrier` that passed before the first phase ended.
+    pub(super) fn early(&self, log: u32) -> Option<u32> {
+        self.logs[log as usize].early
+    }
+
+    /// Returns the offset of an `mbarrier` in shared memory.
+    pub(super) fn offset(&self, log: u32) -> Option<u32> {
+        self.keys.iter().find(|(_, at)| **at == log).map(|(key, _)| key.1 as u32)
+    }
+
+    /// Returns the number of phases that ended in a prefix of the log.
+    pub(super) fn phases_by(&self, r: Ref) -> u32 {
+        let phases = &self.logs[r.log as usize].phases;
+        phases.partition_point(|&(end, _)| end <= r.length) as u32
+    }
+
+    /// Returns the number of phases that ended before a time.
+    pub(super) fn phases_before(&self, log: u32, time: u32) -> u32 {
+        self.logs[log as usize].phases.partition_point(|&(_, end)| end < time) as u32
     }
 
     /// Returns whether a thread of `block` that has acquired `refs` is ordered after all lanes of

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::shadow::{Entry, Strength};
-use crate::flow::{Reg, read, written};
-use crate::inst::{Inst, MbarOp, Op, Role, Sync};
-use crate::kernel::Kernel;
-use crate::model::{Order, Scope, Space};
+use super::cures::changes_in_place;
+use super::done::Done;
+use super::pair::{Apart, Pair, Side};
+use super::shadow::Strength;
+use crate::model::Space;
 use crate::observe::finding::{Fault, Finding};
-use crate::observe::found::{BEYOND, BLOCK, Found, Key, ONE_WARP, WARP};
+use crate::observe::found::{BEYOND, Found, Key};
 use crate::observe::scene::Scene;
 
 /// The findings. Each pair of instructions is listed once.
@@ -16,60 +16,7 @@ use crate::observe::scene::Scene;
 pub(super) struct Reports {
     pub(super) found: Found,
     pub(super) scene: Option<Arc<Scene>>,
-}
-
-/// One access of a pair.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Side {
-    pub(super) block: u32,
-    pub(super) warp: u32,
-    pub(super) lane: u32,
-    pub(super) pc: u32,
-    pub(super) strength: Strength,
-    pub(super) writes: bool,
-}
-
-impl Side {
-    pub(super) fn of(e: &Entry, writes: bool, not: u32) -> Side {
-        let lanes = match (e.strength(), u32::MAX - e.lanes) {
-            (Strength::Async, lane @ 0..32) => 1 << lane,
-            (Strength::Async, _) => 1,
-            _ => e.lanes,
-        };
-        let others = if lanes & !not != 0 { lanes & !not } else { lanes };
-        let lane = others.trailing_zeros() & 31;
-        Side { block: e.block, warp: e.warp(), lane, pc: e.pc(), strength: e.strength(), writes }
-    }
-
-    fn what(&self) -> &'static str {
-        match (self.strength, self.writes) {
-            (Strength::Weak, true) => "write",
-            (Strength::Weak, false) => "read",
-            (Strength::Volatile, true) => "volatile write",
-            (Strength::Volatile, false) => "volatile read",
-            (Strength::Strong, true) => "atomic write",
-            (Strength::Strong, false) => "atomic read",
-            (Strength::Async, _) => "asynchronous copy",
-        }
-    }
-}
-
-/// The reason why two accesses are unordered. The remedy depends on the reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Apart {
-    /// Nothing orders the two accesses.
-    Unordered,
-    /// Nothing orders the two accesses, which come from two blocks of the same cluster.
-    Cluster,
-    /// Another lane of the warp is ordered after the access, which another block performed.
-    Lane,
-    /// Another warp of the block is ordered after the access, which another block performed.
-    Warp,
-    /// Nothing orders the accesses, and no order is needed, because one instruction of a warp
-    /// stores the same value.
-    Same,
-    /// The accesses are atomic, but the scope of one does not include the other.
-    Scope,
+    pub(super) done: Done,
 }
 
 impl Reports {
@@ -86,11 +33,10 @@ impl Reports {
         let Some(scene) = &self.scene else { return };
         // If several threads update the same element, updates are lost even if the stored values
         // happen to be equal.
-        let changes = changes_in_place(&scene.kernel, a.pc, b.pc);
-        let apart = if changes && apart == Apart::Same { Apart::Unordered } else { apart };
-        // Accesses of different sizes are not atomic with respect to each other.
-        let both = strong(a.strength) && strong(b.strength);
-        let mixed = both && scene.width(a.pc) != scene.width(b.pc);
+        let changes = apart == Apart::Same && changes_in_place(&scene.kernel, a.pc, b.pc);
+        let apart = if changes { Apart::Unordered } else { apart };
+        let pair = Pair { kernel: &scene.kernel, a, b, apart, space, done: &self.done };
+        let mixed = pair.is_mixed();
         let fault = match (a.strength, b.strength) {
             (Strength::Volatile, Strength::Volatile) if reach && !mixed => Fault::UnorderedVolatile,
             _ if apart == Apart::Same => Fault::SameValue,
@@ -102,26 +48,22 @@ impl Reports {
         if scene.is_reserved(space, address) {
             return;
         }
-        let (cure, rank) = match apart != Apart::Scope {
-            true if changes => (ATOMIC, BEYOND),
-            true if mixed => (MIXED, BEYOND),
-            true if starts(&scene.kernel, a.pc) => {
-                (starting(&scene.kernel, a.block != b.block), BEYOND)
-            }
-            _ => cure(&a, &b, apart, space, &scene.kernel),
-        };
+        let (cure, rank) = pair.cure();
         let key = Key { fault, space: Some(space), pcs: (a.pc, b.pc), rank };
         self.found.add(key, 1, || {
             let sites = [a, b]
                 .map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
-            let width = scene.width(b.pc);
+            // A copy has no element type.
+            let typed = if b.strength == Strength::Async { a.pc } else { b.pc };
+            let width = scene.width(typed);
             // The check compares words, but the report names the element.
             let address = address - address % u64::from(width);
+            let mbarrier = |offset: u32| scene.place(Space::Shared, offset.into(), 8);
             Finding {
                 space: Some(space),
                 address,
                 place: scene.place(space, address, width),
-                cure: cure.into(),
+                cure: pair.text(cure, mbarrier),
                 ..scene.finding(fault, sites.into())
             }
         });
@@ -178,196 +120,5 @@ impl Reports {
                 ..scene.finding(fault, sites.into())
             }
         });
-    }
-}
-
-const MIXED: &str = "they access a different number of bytes, and only accesses to the same bytes are atomic with respect to each other; \
-                     let both access all of them at once";
-
-const ATOMIC: &str = "each thread reads the element, changes it and writes it back, so changes are \
-                      lost; use one atomic operation, such as `atomicAdd`";
-
-/// Returns whether the two instructions are the load and the store of one in-place change
-/// (`h[i]++`), or are both stores of such a change. A sum of two elements of the array
-/// (`a[i] += a[j]`) does not count, because barriers order the threads that compute it.
-fn changes_in_place(kernel: &Kernel, a: u32, b: u32) -> bool {
-    let store = a.max(b);
-    let Some(Op::Store { memory, .. }) = kernel.insts.get(store as usize).map(|inst| &inst.op)
-    else {
-        return false;
-    };
-    let loads = |pc: u32, same: bool| match &kernel.insts[pc as usize].op {
-        Op::Load { memory: read, .. } => {
-            read.window == memory.window && (read.addr == memory.addr) == same
-        }
-        _ => false,
-    };
-    let first = store.saturating_sub(FAR);
-    let Some(load) = (first..store).rev().find(|pc| loads(*pc, true)) else { return false };
-    (a == b || load == a.min(b))
-        && reaches(kernel, load, store, |pc| pc == load)
-        && !reaches(kernel, first, store, |pc| loads(pc, false))
-}
-
-/// Returns whether two instructions access the same address in one thread, with no barrier between
-/// them. Two threads then access the same address only if their indices are equal, or in different
-/// rounds of a loop.
-fn use_one_index(kernel: &Kernel, a: u32, b: u32) -> bool {
-    let memory = |pc: u32| match &kernel.insts[pc as usize].op {
-        Op::Load { memory, .. } | Op::Store { memory, .. } => Some((memory.window, &memory.addr)),
-        _ => None,
-    };
-    let between = &kernel.insts[a.min(b) as usize..a.max(b) as usize];
-    let barrier = between.iter().any(|inst| match &inst.op {
-        Op::Bar(_) => true,
-        Op::Sync { op, .. } => matches!(**op, Sync::Barrier),
-        _ => false,
-    });
-    a != b && !barrier && memory(a).is_some() && memory(a) == memory(b)
-}
-
-/// Returns whether a store's value is computed from a result of the instructions for which `source`
-/// holds.
-fn reaches(kernel: &Kernel, first: u32, store: u32, source: impl Fn(u32) -> bool) -> bool {
-    let mut from: Vec<Reg> = Vec::new();
-    for pc in first..store {
-        let (mut depends, mut dsts) = (source(pc), Vec::new());
-        kernel.insts[pc as usize].op.registers(
-            &mut |src, role| {
-                let used = !matches!(role, Role::Use(_));
-                depends |= used && read(src).is_some_and(|reg| from.contains(&reg));
-            },
-            &mut |dst| dsts.extend(written(dst)),
-        );
-        from.retain(|reg| !dsts.contains(reg));
-        if depends {
-            from.extend(dsts);
-        }
-    }
-    let Op::Store { srcs, .. } = &kernel.insts[store as usize].op else { return false };
-    srcs.iter().any(|src| read(*src).is_some_and(|reg| from.contains(&reg)))
-}
-
-/// The largest distance, in instructions, between the load and the store of an in-place change.
-const FAR: u32 = 256;
-
-/// Returns whether an instruction initializes an `mbarrier`.
-fn starts(kernel: &Kernel, pc: u32) -> bool {
-    let op = &kernel.insts[pc as usize].op;
-    matches!(op, Op::Mbar(mbar) if matches!(mbar.op, MbarOp::Init { .. }))
-}
-
-/// Returns the remedy for an `mbarrier` that other threads may use before it is initialized.
-fn starting(kernel: &Kernel, apart: bool) -> &'static str {
-    let has = |is: fn(&Op) -> bool| kernel.insts.iter().any(|inst| is(&inst.op));
-    let [arrives, waits] =
-        [has(|op| matches!(op, Op::ClusterArrive)), has(|op| matches!(op, Op::ClusterWait))];
-    match (arrives, waits) {
-        (true, false) => {
-            "the blocks arrive at the barrier of the cluster, but none waits; execute \
-             `barrier.cluster.wait` before the mbarrier is used"
-        }
-        (true, true) => "use the mbarrier only after the `barrier.cluster.wait`",
-        _ if apart => "put a `cluster.sync()` between the initialization and the first use",
-        _ => "put a `__syncthreads()` between the initialization and the first use",
-    }
-}
-
-/// Returns whether a wait for an `mbarrier` acquires the writes of other blocks.
-fn acquires_of_cluster(kernel: &Kernel) -> bool {
-    kernel.insts.iter().any(|inst| {
-        let Op::Mbar(mbar) = &inst.op else { return false };
-        matches!(mbar.op, MbarOp::Test { .. })
-            && mbar.scope >= Scope::Cluster
-            && mbar.order != Order::Relaxed
-    })
-}
-
-/// Returns whether the last barrier before an instruction is a warp barrier.
-fn follows_warp_barrier(kernel: &Kernel, pc: u32) -> bool {
-    let barrier = |inst: &Inst| match &inst.op {
-        Op::Bar(_) => Some(false),
-        Op::Sync { op, .. } if matches!(**op, Sync::Barrier) => Some(true),
-        _ => None,
-    };
-    kernel.insts[..pc as usize].iter().rev().find_map(barrier).unwrap_or(false)
-}
-
-/// Returns the remedy for two unordered accesses, and its rank.
-fn cure(a: &Side, b: &Side, apart: Apart, space: Space, kernel: &Kernel) -> (&'static str, u8) {
-    let either = |s: Strength| a.strength == s || b.strength == s;
-    match (a, b) {
-        _ if apart == Apart::Scope => {
-            ("the scope of one access excludes the other; widen this scope to the device", BEYOND)
-        }
-        _ if apart == Apart::Same => {
-            ("they store the same value, so the result is correct; let one thread write it", BEYOND)
-        }
-        _ if apart == Apart::Lane => (
-            "another lane of the warp has acquired the value, and this lane has not; put a \
-             `__syncwarp()` before this access",
-            BEYOND,
-        ),
-        _ if apart == Apart::Warp => (
-            "another warp of the block has acquired the value, and this warp has not; put a \
-             `__syncthreads()` before this access",
-            BEYOND,
-        ),
-        _ if either(Strength::Async) && a.block != b.block && acquires_of_cluster(kernel) => (
-            "another block sends it, and no wait covers it; let the mbarrier expect the bytes of \
-             everything that is sent, and put the wait before this access",
-            BEYOND,
-        ),
-        _ if either(Strength::Async) && a.block != b.block => (
-            "another block sends it, and the default `.acquire.cta` covers only the thread's own \
-             block; wait for its mbarrier with `.acquire.cluster`, then synchronize the block at a \
-             barrier",
-            BEYOND,
-        ),
-        _ if either(Strength::Async) => (
-            "no wait covers the copy; let its mbarrier expect all of its bytes, wait for that \
-             mbarrier or for the copy's group, then synchronize the block at a barrier",
-            BEYOND,
-        ),
-        _ if either(Strength::Strong) && a.block == b.block => {
-            ("make both accesses atomic, or put a `__syncthreads()` between them", BEYOND)
-        }
-        _ if a.pc == b.pc && a.writes && b.writes && a.block == b.block => (
-            "if these are two rounds of a loop, a barrier is missing between the rounds; \
-             otherwise, let one thread write it",
-            BEYOND,
-        ),
-        _ if a.pc == b.pc && a.writes && b.writes => {
-            ("let one thread write it, or use an atomic such as `atomicAdd`", BEYOND)
-        }
-        _ if a.block == b.block && use_one_index(kernel, a.pc, b.pc) => match a.warp == b.warp {
-            true => (
-                "a `__syncwarp()` is missing between two rounds of a loop, or both threads have \
-                 the same index and each needs its own",
-                WARP,
-            ),
-            false => (
-                "a `__syncthreads()` is missing between two rounds of a loop, or both threads \
-                 have the same index and each needs its own",
-                BLOCK,
-            ),
-        },
-        _ if a.block == b.block && a.warp == b.warp => {
-            ("a `__syncwarp()` is missing between them", WARP)
-        }
-        _ if a.block == b.block && [a, b].iter().all(|s| follows_warp_barrier(kernel, s.pc)) => (
-            "a `__syncwarp()` orders only the lanes of one warp, but several warps run this code; \
-             let one warp run it (`tid < 32`), or put a `__syncthreads()` between the accesses",
-            ONE_WARP,
-        ),
-        _ if a.block == b.block => ("a `__syncthreads()` is missing between them", BLOCK),
-        _ if apart == Apart::Cluster || space == Space::Shared => {
-            ("a `cluster.sync()` is missing between them", BEYOND)
-        }
-        _ => (
-            "nothing orders two blocks of a launch; let each write its own elements, or pass the \
-             value through an atomic with a `__threadfence()` before and after",
-            BEYOND,
-        ),
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::reports::Side;
+use super::pair::Side;
 use super::shadow::{LINE, Strength};
 use crate::inst::{Inst, Op};
 

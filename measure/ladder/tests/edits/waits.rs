@@ -1,0 +1,145 @@
+//! Edits to waits, copies and fences, whose messages describe what is wrong with the operations
+//! that are there. Each edit has the name of the step.
+
+use crate::edit::Edit;
+
+/// Edits to copies and to the waits for them.
+pub(super) const COPIES: &[(&str, Edit)] = &[
+    (
+        "v12-bulk-copy",
+        Edit {
+            name: "40-no-barrier-before-a-refill",
+            edits: &[
+                ("PerStage = 4 * Block", "PerStage = Block"),
+                (
+                    "        __syncthreads(); // All threads have added the previous stage, so it can be refilled.\n",
+                    "",
+                ),
+            ],
+            n: "2^20",
+            code: 1,
+            said: &[
+                "the checks found: thread 0 copies to `ring[",
+                "the copy overwrites memory that another thread may not have read yet; put a `__syncthreads()` before the copy",
+            ],
+        },
+    ),
+    (
+        "one-cluster",
+        Edit {
+            name: "41-wrong-parity",
+            edits: &[(
+                "acquire.cluster.shared::cta.b64 p, [%1], 0;",
+                "acquire.cluster.shared::cta.b64 p, [%1], 1;",
+            )],
+            n: EVEN,
+            code: 1,
+            said: &["tests the parity 1, and passes at once", "test the parity 0"],
+        },
+    ),
+    (
+        "one-cluster",
+        Edit {
+            name: "42-relaxed-wait",
+            edits: &[("parity.acquire.cluster", "parity.relaxed.cluster")],
+            n: EVEN,
+            code: 1,
+            said: &["the wait for the copy is relaxed (`.relaxed`)"],
+        },
+    ),
+    (
+        "v12-bulk-copy",
+        Edit {
+            name: "43-copy-too-large",
+            edits: &[("min(end - from, PerStage) * 16", "min(end - from, PerStage) * 32")],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "a copy of 16384 bytes from byte 253952 of `in` ends 8192 bytes beyond the buffer, which has 262144 bytes",
+            ],
+        },
+    ),
+    (
+        "v12-bulk-copy",
+        Edit {
+            name: "44-copy-over-stores",
+            edits: &[(
+                "    __syncthreads();\n    // Store: write the sum of each chunk",
+                "    ring[threadIdx.x] = Vector();\n    __syncthreads();\n    // Store: write the sum of each chunk",
+            )],
+            n: "2^16",
+            code: 1,
+            said: &["thread 0 starts a copy to `ring[0]` at line", "no proxy fence"],
+        },
+    ),
+];
+
+const EVEN: &str = "2^13";
+
+const STORED: &str =
+    "        __threadfence(); // This block's partial sum is visible before its ticket is taken.\n";
+const SEEN: &str = "        __threadfence(); // The partial sums of all earlier tickets are visible from here on.\n";
+
+/// Edits to the fences of the steps whose blocks take tickets.
+pub(super) const FENCES: &[(&str, Edit)] = &[
+    (
+        "v9-single-pass",
+        Edit {
+            name: "45-another-thread-takes-the-ticket",
+            edits: &[("if (threadIdx.x == 0) {", "if (threadIdx.x == 32) {")],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "another thread executes the `__threadfence()` at line 51 and the atomic at line 52",
+                "put a `__syncthreads()` between the store and the fence, or let the thread that stores execute all three",
+            ],
+        },
+    ),
+    (
+        "v10-fixed-tree",
+        Edit {
+            name: "46-fence-after-the-ticket",
+            edits: &[(STORED, "")],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "no `__threadfence()` lies between the store and the atomic at line 54 (the one at line 55 follows the atomic); put one between them",
+            ],
+        },
+    ),
+    (
+        "v10-fixed-tree",
+        Edit {
+            name: "47-no-fence-after-the-ticket",
+            edits: &[(SEEN, "")],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "no `__threadfence()` follows the atomic at line 55 (the one at line 54 precedes it)",
+            ],
+        },
+    ),
+    (
+        "v9-single-pass",
+        Edit {
+            name: "48-fence-before-the-store",
+            edits: &[
+                (STORED, ""),
+                ("        out[b] = sum;", "        __threadfence();\n        out[b] = sum;"),
+            ],
+            n: "2^16",
+            code: 1,
+            said: &["(the one at line 38 precedes the store)"],
+        },
+    ),
+    (
+        "v10-fixed-tree",
+        Edit {
+            name: "49-every-block-is-last",
+            edits: &[("    if (!last) return;\n", "")],
+            n: "2^16",
+            code: 1,
+            said: &["so this block does not know that the value is complete"],
+        },
+    ),
+];

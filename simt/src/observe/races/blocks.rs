@@ -1,0 +1,238 @@
+//! Remedies for unordered accesses of two blocks, which describe what is wrong with the fences.
+
+use super::pair::{Apart, Pair};
+use crate::inst::{Inst, Memory, Op, Window};
+use crate::kernel::Kernel;
+use crate::model::{Order, Scope};
+
+/// Returns the remedy for a store and another access by another block.
+pub(super) fn cure(pair: &Pair<'_>) -> String {
+    let (writer, reader) = if pair.a.writes { (&pair.a, &pair.b) } else { (&pair.b, &pair.a) };
+    let own = [writer.pc, reader.pc];
+    let kernel = pair.kernel;
+    let all = |is: fn(&Op) -> bool| -> Vec<u32> {
+        let insts = (0..).zip(&kernel.insts).filter(|(pc, inst)| is(&inst.op) && !own.contains(pc));
+        insts.map(|(pc, _)| pc).collect()
+    };
+    let (signals, tests, fences) = (all(signals), all(tests), all(is_fence));
+    let after = |of: &[u32], pc: u32| of.iter().copied().find(|at| *at > pc);
+    let before = |of: &[u32], pc: u32| of.iter().copied().rev().find(|at| *at < pc);
+    let signal = after(&signals, writer.pc).or(signals.last().copied());
+    let test = before(&tests, reader.pc).or(tests.first().copied());
+    let Some(signal) = signal else { return NOTHING.into() };
+    let Some(test) = test else { return untested(kernel, signal) };
+    let fences = Fences { pair, signal, test, read: reader.pc, fences };
+    let seen = pair.apart == Apart::Blocks { seen: true };
+    let released = if seen { None } else { fences.release(writer.pc, writer.warp, writer.lane) };
+    released.or_else(|| fences.acquire()).unwrap_or_else(|| {
+        format!(
+            "the fences are there, but this block does not know that the value is complete; use it \
+             only if the {} at {} shows that",
+            noun(kernel, test),
+            kernel.place(test)
+        )
+    })
+}
+
+/// Returns the remedy if no instruction tests a signal.
+fn untested(kernel: &Kernel, signal: u32) -> String {
+    match kernel.insts[signal as usize].op {
+        Op::Atomic(_) => format!(
+            "nothing tests the result of the atomic at {}, so this block does not know that the \
+             value is complete; use it only in the block that takes the last ticket",
+            kernel.place(signal)
+        ),
+        _ => format!(
+            "nothing tests the flag that is stored at {}, so this block does not know that the \
+             value is complete; let it poll the flag first",
+            kernel.place(signal)
+        ),
+    }
+}
+
+/// The fences of a kernel, and the accesses by which its blocks communicate.
+struct Fences<'a> {
+    pair: &'a Pair<'a>,
+    /// The atomic or strong store that follows the store.
+    signal: u32,
+    /// The atomic or strong load that precedes the read, and tests the signal.
+    test: u32,
+    read: u32,
+    fences: Vec<u32>,
+}
+
+impl Fences<'_> {
+    /// Describes what is missing between the store and the signal, if something is.
+    fn release(&self, store: u32, warp: u32, lane: u32) -> Option<String> {
+        let (kernel, done, signal) = (self.pair.kernel, self.pair.done, self.signal);
+        let line = |pc: u32| kernel.place(pc);
+        let name = format!("the {} at {}", noun(kernel, signal), line(signal));
+        if let Some(memory) = memory(&kernel.insts[signal as usize])
+            && memory.scope < Scope::Gpu
+            && memory.order != Order::Volatile
+        {
+            return Some(format!(
+                "{name} has the scope of a block or cluster; let it have the scope of the device"
+            ));
+        }
+        let releases = memory(&kernel.insts[signal as usize]).is_some_and(|memory| {
+            matches!(memory.order, Order::Release | Order::AcqRel | Order::SeqCst)
+        });
+        if releases {
+            return (!done.is_by(signal, warp, lane)).then(|| {
+                format!(
+                    "another thread executes {name}, which releases the value, and nothing orders \
+                     this thread after the store; put a `__syncthreads()` between them, or let the \
+                     thread that stores execute both"
+                )
+            });
+        }
+        let between = |pc: &u32| store < *pc && *pc < signal;
+        let (wide, narrow): (Vec<u32>, Vec<u32>) =
+            self.fences.iter().filter(|pc| between(pc)).partition(|pc| self.is_wide(**pc));
+        if let Some(fence) = wide.iter().find(|fence| done.is_by(**fence, warp, lane)) {
+            return (!done.share(*fence, signal)).then(|| {
+                format!(
+                    "the thread that stores executes the `__threadfence()` at {}, but another \
+                     thread executes {name}; let one thread execute the fence and then the {}, \
+                     after a `__syncthreads()` if it does not store itself",
+                    line(*fence),
+                    noun(kernel, signal)
+                )
+            });
+        }
+        if let Some(fence) = wide.first() {
+            let fence_line = line(*fence);
+            return Some(match done.share(*fence, signal) {
+                true => format!(
+                    "another thread executes the `__threadfence()` at {fence_line} and {name}, and \
+                     nothing orders this thread after the store; put a `__syncthreads()` between \
+                     the store and the fence, or let the thread that stores execute all three"
+                ),
+                false => format!(
+                    "the `__threadfence()` at {fence_line} is executed neither by the thread that \
+                     stores nor by the thread that executes {name}; let the thread that stores \
+                     execute all three"
+                ),
+            });
+        }
+        if let Some(fence) = narrow.first() {
+            return Some(self.is_narrow(*fence));
+        }
+        let elsewhere = match self.fences.iter().find(|pc| self.is_wide(**pc)) {
+            Some(fence) if *fence < store => {
+                format!(" (the one at {} precedes the store)", line(*fence))
+            }
+            Some(fence) => {
+                format!(" (the one at {} follows the {})", line(*fence), noun(kernel, signal))
+            }
+            None => String::new(),
+        };
+        let another = match self.acquires() {
+            true => String::new(),
+            false => format!(", and another one after the {}", noun(kernel, self.test)),
+        };
+        Some(format!(
+            "no `__threadfence()` lies between the store and {name}{elsewhere}; put one between \
+             them{another}"
+        ))
+    }
+
+    /// Describes what is missing between the test and the read, if something is.
+    fn acquire(&self) -> Option<String> {
+        let (kernel, test) = (self.pair.kernel, self.test);
+        let line = |pc: u32| kernel.place(pc);
+        let noun = noun(kernel, test);
+        if self.acquires() {
+            return None;
+        }
+        let after = self.fences.iter().filter(|pc| test < **pc && **pc < self.read);
+        if let Some(fence) = after.clone().find(|pc| self.is_wide(**pc)) {
+            return Some(format!(
+                "the thread that executes the {noun} at {} does not execute the `__threadfence()` \
+                 at {}; let the same thread execute both",
+                line(test),
+                line(*fence)
+            ));
+        }
+        if let Some(fence) = after.clone().next() {
+            return Some(self.is_narrow(*fence));
+        }
+        let before = self.fences.iter().rev().find(|pc| **pc < test);
+        let which = before
+            .map_or(String::new(), |fence| format!(" (the one at {} precedes it)", line(*fence)));
+        Some(format!(
+            "no `__threadfence()` follows the {noun} at {}{which}, so what it shows is not \
+             acquired; put one after it, in the same thread",
+            line(test)
+        ))
+    }
+
+    /// Returns whether the thread that tests the signal acquires what it shows.
+    fn acquires(&self) -> bool {
+        let acquires = memory(&self.pair.kernel.insts[self.test as usize]).is_some_and(|memory| {
+            matches!(memory.order, Order::Acquire | Order::AcqRel | Order::SeqCst)
+        });
+        let mut after = self.fences.iter().filter(|pc| self.test < **pc && **pc < self.read);
+        acquires || after.any(|pc| self.is_wide(*pc) && self.pair.done.share(*pc, self.test))
+    }
+
+    fn is_wide(&self, fence: u32) -> bool {
+        matches!(self.pair.kernel.insts[fence as usize].op, Op::Fence(_, scope) if scope >= Scope::Gpu)
+    }
+
+    fn is_narrow(&self, fence: u32) -> String {
+        format!(
+            "the fence at {} orders only the threads of one block or cluster; use \
+             `__threadfence()`, which orders those of the device",
+            self.pair.kernel.place(fence)
+        )
+    }
+}
+
+/// Returns the memory that an atomic, a load or a store accesses.
+fn memory(inst: &Inst) -> Option<&Memory> {
+    match &inst.op {
+        Op::Atomic(atom) => Some(&atom.memory),
+        Op::Load { memory, .. } | Op::Store { memory, .. } => Some(memory),
+        _ => None,
+    }
+}
+
+fn is_global(memory: &Memory) -> bool {
+    matches!(memory.window, Window::Global | Window::Generic)
+}
+
+/// Returns whether an operation may signal other blocks.
+fn signals(op: &Op) -> bool {
+    match op {
+        Op::Atomic(atom) => is_global(&atom.memory),
+        Op::Store { memory, .. } => is_global(memory) && memory.order != Order::Weak,
+        _ => false,
+    }
+}
+
+/// Returns whether an operation may test a signal of another block.
+fn tests(op: &Op) -> bool {
+    match op {
+        Op::Atomic(atom) => is_global(&atom.memory) && !atom.unread,
+        Op::Load { memory, .. } => is_global(memory) && memory.order != Order::Weak,
+        _ => false,
+    }
+}
+
+fn is_fence(op: &Op) -> bool {
+    // `fence.mbarrier_init` is the only release at cluster scope.
+    matches!(op, Op::Fence(order, scope) if (*order, *scope) != (Order::Release, Scope::Cluster))
+}
+
+fn noun(kernel: &Kernel, pc: u32) -> &'static str {
+    match kernel.insts[pc as usize].op {
+        Op::Atomic(_) => "atomic",
+        Op::Store { .. } => "store to the flag",
+        _ => "load of the flag",
+    }
+}
+
+const NOTHING: &str = "nothing orders two blocks of a launch; let each write its own elements, or \
+                       pass the value through an atomic with a `__threadfence()` before and after";

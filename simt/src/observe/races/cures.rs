@@ -1,0 +1,243 @@
+//! Remedies for two unordered accesses.
+
+use super::pair::{Apart, Pair, Side};
+use super::shadow::Strength;
+use super::{blocks, copied};
+use crate::flow::{Reg, read, written};
+use crate::inst::{Inst, MbarOp, Op, Role, Sync};
+use crate::kernel::Kernel;
+use crate::model::Space;
+use crate::observe::found::{BEYOND, BLOCK, ONE_WARP, WARP};
+
+/// A remedy, whose text may have to be composed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cure {
+    Is(&'static str),
+    /// The remedy for an access that is not ordered with an asynchronous copy.
+    Copy,
+    /// The remedy for accesses of two blocks.
+    Blocks,
+    /// The remedy for a lane that the mask of a warp barrier omits: the barrier, its mask, and the
+    /// other lane.
+    Mask(u32, u32, u32),
+}
+
+impl Pair<'_> {
+    /// Returns the text of a remedy.
+    pub(super) fn text(&self, cure: Cure, place: impl Fn(u32) -> String) -> String {
+        match cure {
+            Cure::Is(text) => text.into(),
+            Cure::Copy => copied::cure(self, place),
+            Cure::Blocks => blocks::cure(self),
+            Cure::Mask(pc, mask, other) => {
+                let omitted = if mask >> other & 1 == 0 { other } else { self.b.lane };
+                format!(
+                    "the `__syncwarp()` at {} does not order lane {} after lane {other}, because \
+                     its mask {mask:#010x} omits lane {omitted}; name both lanes in the mask \
+                     (0xffffffff for a whole warp)",
+                    self.kernel.place(pc),
+                    self.b.lane
+                )
+            }
+        }
+    }
+
+    /// Returns the remedy, and its rank.
+    pub(super) fn cure(&self) -> (Cure, u8) {
+        let Pair { kernel, a, b, apart, space, .. } = self;
+        let one_block = a.block == b.block;
+        let either = |s: Strength| a.strength == s || b.strength == s;
+        let (text, rank) = match apart {
+            Apart::Scope => (SCOPE, BEYOND),
+            _ if changes_in_place(kernel, a.pc, b.pc) => (ATOMIC, BEYOND),
+            _ if self.is_mixed() => (MIXED, BEYOND),
+            _ if starts(kernel, a.pc) => (starting(kernel, !one_block), BEYOND),
+            Apart::Same => (SAME, BEYOND),
+            _ if either(Strength::Async) => return (Cure::Copy, BEYOND),
+            Apart::Lane(lane) => match self.mask(*lane) {
+                Some(cure) => return (cure, BEYOND),
+                None => (LANE, BEYOND),
+            },
+            Apart::Warp => (OTHER_WARP, BEYOND),
+            _ if either(Strength::Strong) && one_block => (BOTH_ATOMIC, BEYOND),
+            _ if a.pc == b.pc && a.writes && b.writes && one_block => (ROUNDS, BEYOND),
+            _ if a.pc == b.pc && a.writes && b.writes => (ONE_THREAD, BEYOND),
+            _ if one_block
+                && a.warp == b.warp
+                && let Some(cure) = self.mask(a.lane) =>
+            {
+                return (cure, WARP);
+            }
+            _ if one_block && use_one_index(kernel, a.pc, b.pc) => match a.warp == b.warp {
+                true => (ONE_INDEX_WARP, WARP),
+                false => (ONE_INDEX, BLOCK),
+            },
+            _ if one_block && a.warp == b.warp => {
+                ("a `__syncwarp()` is missing between them", WARP)
+            }
+            _ if one_block && [a, b].iter().all(|s| follows_warp_barrier(kernel, s.pc)) => {
+                (SEVERAL_WARPS, ONE_WARP)
+            }
+            _ if one_block => ("a `__syncthreads()` is missing between them", BLOCK),
+            _ if *apart == Apart::Cluster || *space == Space::Shared => {
+                ("a `cluster.sync()` is missing between them", BEYOND)
+            }
+            _ => return (Cure::Blocks, BEYOND),
+        };
+        (Cure::Is(text), rank)
+    }
+
+    /// Returns whether two strong accesses have different sizes; such accesses are not atomic with
+    /// respect to each other.
+    pub(super) fn is_mixed(&self) -> bool {
+        let strong = |s: &Side| matches!(s.strength, Strength::Volatile | Strength::Strong);
+        let width = |s: &Side| self.kernel.insts.get(s.pc as usize).map(|inst| inst.op.width());
+        strong(&self.a) && strong(&self.b) && width(&self.a) != width(&self.b)
+    }
+
+    /// Returns the remedy for a warp barrier that does not order this lane after another one,
+    /// because its mask omits one of them. A barrier between the two instructions is preferred.
+    fn mask(&self, other: u32) -> Option<Cure> {
+        let (a, b) = (self.a.pc, self.b.pc);
+        let lanes = 1 << other | 1 << self.b.lane;
+        let between = |pc: u32| a.min(b) < pc && pc < a.max(b);
+        let masks = &self.done.masks;
+        // Without a barrier between the instructions, another round of a loop is concerned.
+        let any = masks.iter().any(|&(pc, _)| between(pc));
+        let mut masks = masks.iter().filter(|&&(pc, _)| !any || between(pc));
+        if masks.clone().any(|&(_, mask)| mask & lanes == lanes) {
+            return None;
+        }
+        let &(pc, mask) = masks.find(|&&(_, mask)| mask & lanes != 0)?;
+        Some(Cure::Mask(pc, mask, other))
+    }
+}
+
+const SCOPE: &str = "the scope of one access excludes the other; widen this scope to the device";
+
+const SAME: &str = "they store the same value, so the result is correct; let one thread write it";
+
+const LANE: &str = "another lane of the warp has acquired the value, and this lane has not; put a \
+                    `__syncwarp()` before this access";
+
+const OTHER_WARP: &str = "another warp of the block has acquired the value, and this warp has \
+                          not; put a `__syncthreads()` before this access";
+
+const BOTH_ATOMIC: &str = "make both accesses atomic, or put a `__syncthreads()` between them";
+
+const ROUNDS: &str = "if these are two rounds of a loop, a barrier is missing between the rounds; \
+                      otherwise, let one thread write it";
+
+const ONE_THREAD: &str = "let one thread write it, or use an atomic such as `atomicAdd`";
+
+const ONE_INDEX_WARP: &str = "a `__syncwarp()` is missing between two rounds of a loop, or both \
+                              threads have the same index and each needs its own";
+
+const ONE_INDEX: &str = "a `__syncthreads()` is missing between two rounds of a loop, or both \
+                         threads have the same index and each needs its own";
+
+const SEVERAL_WARPS: &str = "a `__syncwarp()` orders only the lanes of one warp, but several \
+                             warps run this code; let one warp run it (`tid < 32`), or put a \
+                             `__syncthreads()` between the accesses";
+
+const MIXED: &str = "they access a different number of bytes, and only accesses to the same bytes are atomic with respect to each other; \
+                     let both access all of them at once";
+
+const ATOMIC: &str = "each thread reads the element, changes it and writes it back, so changes are \
+                      lost; use one atomic operation, such as `atomicAdd`";
+
+/// Returns whether the two instructions are the load and the store of one in-place change
+/// (`h[i]++`), or are both stores of such a change. A sum of two elements of the array
+/// (`a[i] += a[j]`) does not count, because barriers order the threads that compute it.
+pub(super) fn changes_in_place(kernel: &Kernel, a: u32, b: u32) -> bool {
+    let store = a.max(b);
+    let Some(Op::Store { memory, .. }) = kernel.insts.get(store as usize).map(|inst| &inst.op)
+    else {
+        return false;
+    };
+    let loads = |pc: u32, same: bool| match &kernel.insts[pc as usize].op {
+        Op::Load { memory: read, .. } => {
+            read.window == memory.window && (read.addr == memory.addr) == same
+        }
+        _ => false,
+    };
+    let first = store.saturating_sub(FAR);
+    let Some(load) = (first..store).rev().find(|pc| loads(*pc, true)) else { return false };
+    (a == b || load == a.min(b))
+        && reaches(kernel, load, store, |pc| pc == load)
+        && !reaches(kernel, first, store, |pc| loads(pc, false))
+}
+
+/// Returns whether two instructions access the same address in one thread, with no barrier between
+/// them. Two threads then access the same address only if their indices are equal, or in different
+/// rounds of a loop.
+fn use_one_index(kernel: &Kernel, a: u32, b: u32) -> bool {
+    let memory = |pc: u32| match &kernel.insts[pc as usize].op {
+        Op::Load { memory, .. } | Op::Store { memory, .. } => Some((memory.window, &memory.addr)),
+        _ => None,
+    };
+    let between = &kernel.insts[a.min(b) as usize..a.max(b) as usize];
+    let barrier = between.iter().any(|inst| match &inst.op {
+        Op::Bar(_) => true,
+        Op::Sync { op, .. } => matches!(**op, Sync::Barrier),
+        _ => false,
+    });
+    a != b && !barrier && memory(a).is_some() && memory(a) == memory(b)
+}
+
+/// Returns whether a store's value is computed from a result of the instructions for which `source`
+/// holds.
+fn reaches(kernel: &Kernel, first: u32, store: u32, source: impl Fn(u32) -> bool) -> bool {
+    let mut from: Vec<Reg> = Vec::new();
+    for pc in first..store {
+        let (mut depends, mut dsts) = (source(pc), Vec::new());
+        kernel.insts[pc as usize].op.registers(
+            &mut |src, role| {
+                let used = !matches!(role, Role::Use(_));
+                depends |= used && read(src).is_some_and(|reg| from.contains(&reg));
+            },
+            &mut |dst| dsts.extend(written(dst)),
+        );
+        from.retain(|reg| !dsts.contains(reg));
+        if depends {
+            from.extend(dsts);
+        }
+    }
+    let Op::Store { srcs, .. } = &kernel.insts[store as usize].op else { return false };
+    srcs.iter().any(|src| read(*src).is_some_and(|reg| from.contains(&reg)))
+}
+
+/// The largest distance, in instructions, between the load and the store of an in-place change.
+const FAR: u32 = 256;
+
+/// Returns whether an instruction initializes an `mbarrier`.
+fn starts(kernel: &Kernel, pc: u32) -> bool {
+    let op = &kernel.insts[pc as usize].op;
+    matches!(op, Op::Mbar(mbar) if matches!(mbar.op, MbarOp::Init { .. }))
+}
+
+/// Returns the remedy for an `mbarrier` that other threads may use before it is initialized.
+fn starting(kernel: &Kernel, apart: bool) -> &'static str {
+    let has = |is: fn(&Op) -> bool| kernel.insts.iter().any(|inst| is(&inst.op));
+    let [arrives, waits] =
+        [has(|op| matches!(op, Op::ClusterArrive)), has(|op| matches!(op, Op::ClusterWait))];
+    match (arrives, waits) {
+        (true, false) => {
+            "the blocks arrive at the barrier of the cluster, but none waits; execute \
+             `barrier.cluster.wait` before the mbarrier is used"
+        }
+        (true, true) => "use the mbarrier only after the `barrier.cluster.wait`",
+        _ if apart => "put a `cluster.sync()` between the initialization and the first use",
+        _ => "put a `__syncthreads()` between the initialization and the first use",
+    }
+}
+
+/// Returns whether the last barrier before an instruction is a warp barrier.
+fn follows_warp_barrier(kernel: &Kernel, pc: u32) -> bool {
+    let barrier = |inst: &Inst| match &inst.op {
+        Op::Bar(_) => Some(false),
+        Op::Sync { op, .. } if matches!(**op, Sync::Barrier) => Some(true),
+        _ => None,
+    };
+    kernel.insts[..pc as usize].iter().rev().find_map(barrier).unwrap_or(false)
+}

@@ -1,0 +1,191 @@
+//! Tests the remedies for values that pass between blocks. A remedy describes what is wrong with
+//! the fences that the kernel has.
+
+use crate::common::{Device, launch};
+use simt::observe::Fault;
+use simt::{Arg, Module, Schedule};
+
+const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(5)];
+
+/// Each block stores its index, and takes a ticket. The block with the last ticket reads the values
+/// of both blocks.
+const TICKETS: &str = "setp.ne.u32 %p1, %r1, 0;
+    setp.ne.u32 %p2, %r1, 32;
+    EARLY
+    @!%p1 st.global.u32 [%rd3+64], %r2;
+    MIDDLE
+    TAKES atom.global.inc.u32 %r5, [%rd1], 1;
+    LATE
+    TAKES st.shared.u32 [h], %r5;
+    bar.sync 0;
+    ld.shared.u32 %r6, [h];
+    setp.ne.u32 %p3, %r6, 1;
+    @%p3 bra end;
+    and.b32 %r7, %r1, 1;
+    mad.wide.u32 %rd4, %r7, 4, %rd1;
+    ld.global.u32 %r8, [%rd4+64];
+    end:";
+
+/// Returns the findings of two blocks of 64 threads.
+fn said(parts: [&str; 4], change: (&str, &str), schedule: Schedule) -> (Vec<Fault>, String) {
+    let names = ["EARLY", "MIDDLE", "LATE", "TAKES"];
+    let body = names.iter().zip(parts).fold(TICKETS.to_owned(), |text, (n, p)| text.replace(n, p));
+    run(&body.replace(change.0, change.1), 2, 64, schedule)
+}
+
+/// Returns the findings of a kernel.
+fn run(body: &str, blocks: u32, threads: u32, schedule: Schedule) -> (Vec<Fault>, String) {
+    let text = format!(
+        ".version 8.4\n.target sm_80\n.address_size 64\n\
+         .visible .entry test(.param .u64 in)\n{{\n.shared .align 16 .b8 h[16];\n\
+         .reg .b32 %r<40>;\n.reg .b64 %rd<40>;\n.reg .pred %p<9>;\n\
+         ld.param.u64 %rd1, [in];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\n\
+         mad.wide.u32 %rd3, %r2, 4, %rd1;\n{body}\nret;\n}}\n"
+    );
+    let module = Module::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut device = Device::new(schedule);
+    let input = device.put(&[0; 1024]);
+    device.launch(&module, &launch("test", blocks, threads, 0, vec![Arg::U64(input)])).unwrap();
+    (device.findings().iter().map(|f| f.fault).collect(), device.said())
+}
+
+#[test]
+fn the_remedy_describes_the_fences_that_are_there() {
+    let (mine, other) = ("@!%p1", "@!%p2");
+    let fence = |who: &str| format!("{who} membar.gl;");
+    let [own, theirs, narrow] = [fence(mine), fence(other), "@!%p1 membar.cta;".to_owned()];
+    let [own, theirs, narrow] = [own.as_str(), theirs.as_str(), narrow.as_str()];
+    let met = format!("bar.sync 0;\n{theirs}");
+    let twice = format!("{own}\n{own}");
+    let none = ("", "");
+    for (parts, change, words) in [
+        (["", own, own, mine], none, ""),
+        (["", &met, theirs, other], none, ""),
+        (
+            ["", theirs, theirs, other],
+            none,
+            "put a `__syncthreads()` between the store and the fence, or let the thread that stores",
+        ),
+        (
+            ["", own, theirs, other],
+            none,
+            "the thread that stores executes the `__threadfence()` at PTX line 18, but another \
+             thread executes the atomic at PTX line 19",
+        ),
+        (
+            ["", theirs, own, mine],
+            none,
+            "is executed neither by the thread that stores nor by the thread that executes the \
+             atomic",
+        ),
+        (["", "", "", mine], none, "put one between them, and another one after the atomic"),
+        (
+            ["", "", own, mine],
+            none,
+            "no `__threadfence()` lies between the store and the atomic at PTX line 19 (the one at \
+             PTX line 20 follows the atomic); put one between them ",
+        ),
+        ([own, "", own, mine], none, "(the one at PTX line 16 precedes the store)"),
+        (
+            ["", own, "", mine],
+            none,
+            "no `__threadfence()` follows the atomic at PTX line 19 (the one at PTX line 18 \
+             precedes it)",
+        ),
+        (["", &twice, "", mine], none, "follows the atomic at PTX line 20"),
+        (
+            ["", own, theirs, mine],
+            none,
+            "the thread that executes the atomic at PTX line 19 does not execute the \
+             `__threadfence()` at PTX line 20",
+        ),
+        (["", narrow, own, mine], none, "the fence at PTX line 18 orders only the threads of one"),
+        (["", own, narrow, mine], none, "the fence at PTX line 20 orders only the threads of one"),
+        (
+            ["", own, own, mine],
+            ("@%p3 bra end;", ""),
+            "the fences are there, but this block does not know that the value is complete",
+        ),
+        (
+            ["", "", "", other],
+            ("atom.global", "atom.acq_rel.gpu.global"),
+            "which releases the value, and nothing orders this thread after the store",
+        ),
+        (
+            ["", "", "", mine],
+            ("atom.global", "atom.release.gpu.global"),
+            "no `__threadfence()` follows the atomic",
+        ),
+    ] {
+        for schedule in SCHEDULES {
+            let (faults, text) = said(parts, change, schedule);
+            assert!(text.contains(words), "{schedule} {parts:?} {change:?}: {text}");
+            let expected: &[Fault] = if words.is_empty() { &[] } else { &[Fault::DataRace] };
+            assert_eq!(faults, expected, "{schedule} {parts:?} {change:?}: {text}");
+        }
+    }
+}
+
+/// Without an atomic or a flag, no fence helps.
+#[test]
+fn blocks_that_do_not_communicate_are_told_so() {
+    let fence = "membar.gl;";
+    for (change, words) in [
+        (
+            ("@!%p1 atom.global.inc.u32 %r5, [%rd1], 1", "mov.u32 %r5, 1"),
+            "nothing orders two blocks",
+        ),
+        (
+            (
+                "@!%p1 atom.global.inc.u32 %r5, [%rd1], 1",
+                "red.global.inc.u32 [%rd1], 1;\nmov.u32 %r5, 1",
+            ),
+            "nothing tests the result of the atomic at PTX line 19",
+        ),
+        (
+            (
+                "@!%p1 atom.global.inc.u32 %r5, [%rd1], 1",
+                "st.volatile.global.u32 [%rd3], 1;\nmov.u32 %r5, 1",
+            ),
+            "nothing tests the flag that is stored at PTX line 19",
+        ),
+    ] {
+        // In a random order, a block may read after the atomics of both blocks.
+        for schedule in [Schedule::Converged, Schedule::MinPc] {
+            let (_, text) = said(["", fence, fence, "@!%p1"], change, schedule);
+            assert!(text.contains(words), "{schedule} {words}: {text}");
+        }
+    }
+}
+
+/// Lanes 0 to 15 and lanes 16 to 31 exchange values, but each half only waits for itself.
+#[test]
+fn a_mask_that_omits_a_lane_is_named() {
+    let exchange = |barrier: &str| {
+        format!(
+            ".shared .align 4 .b8 s[128];\nmov.u32 %r3, s;\nshl.b32 %r4, %r1, 2;\n\
+             add.u32 %r5, %r3, %r4;\nxor.b32 %r6, %r4, 64;\nadd.u32 %r7, %r3, %r6;\n\
+             st.shared.u32 [%r5], %r1;\nsetp.gt.u32 %p4, %r1, 15;\n{barrier}\n\
+             ld.shared.u32 %r8, [%r7];\nadd.u32 %r8, %r8, 1;\nmad.wide.u32 %rd4, %r1, 4, %rd1;\nst.global.u32 [%rd4+64], %r8;"
+        )
+    };
+    let halves = "@%p4 bra upper;\nbar.warp.sync 0xffff;\nbra both;\nupper: bar.warp.sync 0xffff0000;\nboth:";
+    let chosen = "selp.b32 %r9, 0xffff0000, 0xffff, %p4;\nbar.warp.sync %r9;";
+    let one = "@!%p4 bar.warp.sync 0xffff;";
+    for (barrier, words) in [
+        (halves, "because its mask 0x0000ffff omits lane |because its mask 0xffff0000 omits lane "),
+        (chosen, "because its mask 0x0000ffff omits lane |because its mask 0xffff0000 omits lane "),
+        (one, "because its mask 0x0000ffff omits lane "),
+        ("", "a `__syncwarp()` is missing between them"),
+        ("bar.warp.sync -1;", ""),
+    ] {
+        for schedule in SCHEDULES {
+            let (_, text) = run(&exchange(barrier), 1, 32, schedule);
+            let races: Vec<&str> = text.lines().filter(|line| line.contains("`s[")).collect();
+            let right = words.split('|').any(|words| races.iter().any(|line| line.contains(words)));
+            assert!(right || words.is_empty() && races.is_empty(), "{schedule} {barrier}: {text}");
+            let missing = text.contains("`__syncwarp()` is missing");
+            assert_eq!(missing, barrier.is_empty(), "{schedule} {barrier}: {text}");
+        }
+    }
+}
