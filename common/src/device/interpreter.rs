@@ -371,7 +371,7 @@ impl Drop for Memory {
 }
 
 /// Returns the limits of a simulated GPU in the form that plans use.
-fn chip(gpu: &simt::Arch) -> Chip {
+pub(crate) fn chip(gpu: &simt::Arch) -> Chip {
     Chip {
         sms: gpu.sms,
         threads: gpu.threads_per_sm,

@@ -6,7 +6,7 @@ use simt::{Arch, Schedule};
 use super::job::Job;
 use crate::{
     Result, Step,
-    device::{Choice, Device, Ptx, Settings},
+    device::{Choice, Device, Ptx, Settings, interpreter},
     plan::{Block, Problem},
     sum::{Mismatch, Run, Scalar, Verdict, Workload, elements},
 };
@@ -19,12 +19,15 @@ pub(super) const LEAST: usize = 2048;
 /// one element less than a multiple of every tile.
 const LENGTHS: [usize; 6] = [0, 1, 33, 1025, 5003, (1 << 14) - 1];
 
-/// The length of the runs that need several blocks and are repeated often.
+/// The length of the runs that need several blocks.
 const SEVERAL: usize = 5003;
 
-/// The length of the runs that need a whole tile and more. On a GPU with one multiprocessor, each
-/// block then adds several tiles.
+/// The length of the runs that need a whole tile and more, or many blocks.
 const TILES: usize = 16_390;
+
+/// The length of the runs on a GPU with one multiprocessor, on which each block then adds several
+/// tiles, and a part of one.
+const ITERATIONS: usize = (3 << 15) + 6;
 
 /// The orders in which every step runs: one in which several blocks run, and one on a GPU with one
 /// multiprocessor.
@@ -73,12 +76,12 @@ fn runs<T: Scalar>(asked: Asked<'_, T>) -> Vec<Extra> {
         // A vector of 16 bytes is unaligned at both offsets, and one of 8 bytes at the first.
         runs.extend([1, 2].map(|offset| Extra { offset, ..of(TILES) }));
     }
-    let on_one = Extra { gpu: settings.gpu.with_sms(1), ..of(TILES) };
+    let on_one = Extra { gpu: settings.gpu.with_sms(1), ..of(ITERATIONS) };
     runs.extend([on_one.clone(), Extra { schedule: ORDERS[1], ..on_one }]);
     runs.push(Extra { schedule: ORDERS[0], ..of(SEVERAL) });
     let other = |block: &Block| *block != asked.block && step.check_block(*block).is_ok();
     let others = Block::ALL.into_iter().filter(other);
-    runs.extend(others.map(|block| Extra { block, ..of(SEVERAL) }));
+    runs.extend(others.map(|block| Extra { block, ..of(TILES) }));
     runs.retain(|run| run.n < asked.values.len());
     runs
 }
@@ -88,7 +91,7 @@ pub(super) fn wrong_elsewhere<T: Scalar>(asked: Asked<'_, T>) -> Result<Option<B
     if asked.values.len() < LEAST {
         return Ok(None);
     }
-    for extra in runs(asked) {
+    for extra in runs(asked).into_iter().filter(|run| run.is_another(asked)) {
         let values = asked.values[..extra.n].to_vec();
         if let Some(Ran { wrong: Some(wrong), .. }) = extra.run(asked, values)? {
             return Ok(Some(wrong));
@@ -119,21 +122,30 @@ impl Extra {
         let workload = Workload::of_values_after(&device, offset, values)?;
         let Device::Simt(simt) = &device else { return Ok(None) };
         simt.watch(problem.n);
-        let checked = job
-            .verify_once(&workload)
-            .map_err(|error| error.in_extra_run(self.how(asked), &self.repeat(asked)))
-            .map_err(|error| simt.explained(error))?;
+        let stopped = |error: crate::Error| {
+            simt.explained(error.in_extra_run(self.how(asked), &self.repeat(asked)))
+        };
+        let mut checked = job.verify_once(&workload).map_err(stopped)?;
+        let mut bits = vec![0; size_of::<T>()];
+        job.fetch(&mut bits)?;
         let observed = simt.observed();
         let found = observed.findings.iter().find(|finding| !finding.is_harmless());
+        // A run of another length may leave other state behind.
+        if checked.wrong.is_none() && found.is_none() && self.how(asked).is_none() {
+            checked.wrong = job.verify_again(&workload).map_err(stopped)?.wrong;
+        }
         let wrong = match (checked.wrong, found) {
             (Some(mut wrong), found) => {
-                wrong.run = Run::Extra(asked.values.len() as u64);
                 let cause = match found {
                     Some(finding) => format!("; the checks found: {}", finding.sentence()),
                     None => self.advice().into(),
                 };
+                if wrong.run == Run::First {
+                    wrong.run = Run::Extra(asked.values.len() as u64);
+                }
+                let left = wrong.leftover.take().map_or(String::new(), |left| left + "; ");
                 let how = self.how(asked).map_or(String::new(), |how| how + "; ");
-                wrong.leftover = Some(format!("{how}{}{cause}", self.repeat(asked)));
+                wrong.leftover = Some(format!("{left}{how}{}{cause}", self.repeat(asked)));
                 Some(wrong)
             }
             (None, Some(finding)) => {
@@ -150,9 +162,23 @@ impl Extra {
             }
             (None, None) => None,
         };
-        let mut bits = vec![0; size_of::<T>()];
-        job.fetch(&mut bits)?;
         Ok(Some(Ran { problem, verdict: checked.verdict, bits, wrong }))
+    }
+
+    /// Returns whether the run differs from the run of the same length on the requested GPU. The
+    /// plans of some steps do not depend on the GPU.
+    fn is_another<T: Scalar>(&self, asked: Asked<'_, T>) -> bool {
+        let plan = |gpu| {
+            let problem = Problem {
+                n: self.n as u64,
+                block: self.block,
+                element: T::ELEMENT,
+                chip: interpreter::chip(&gpu),
+            };
+            (asked.step.plan)(&problem)
+        };
+        let gpu = asked.settings.gpu;
+        self.gpu == gpu || self.schedule != asked.settings.schedule || plan(self.gpu) != plan(gpu)
     }
 
     /// Describes in which way the run differs from the requested run, apart from the length.
@@ -223,7 +249,7 @@ mod tests {
     /// Runs a kernel on 16,640 elements. Returns its error; `None` if the kernel is verified.
     fn said(text: &str) -> Option<String> {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
-        let workload = Workload::<f32>::new(&device, Input::Uniform, 16_640, 1).unwrap();
+        let workload = Workload::<f32>::new(&device, Input::Uniform, 98_320, 1).unwrap();
         let (block, samples) = (Block::new(64).unwrap(), Samples { count: 0, warm: false });
         let ran = run(&STEP, &played::ptx(text), &device, &workload, block, samples);
         ran.map_or_else(
@@ -248,7 +274,7 @@ mod tests {
             start,
             "and.b64 %n, %n, -2;",
             &[
-                "wrong in an extra run, although its runs on 16640 elements were right: the sum of 1 f32",
+                "wrong in an extra run, although its runs on 98320 elements were right: the sum of 1 f32",
                 "; to repeat this run, run the step with `--n 1`",
             ],
         );
@@ -269,15 +295,15 @@ mod tests {
             one,
             "@%p mov.f32 %sum, 0f46000000;",
             &[
-                "had one multiprocessor; to repeat this run, run the step with `--n 16390 --gpu sm_90:1`",
+                "had one multiprocessor; to repeat this run, run the step with `--n 98310 --gpu sm_90:1`",
             ],
         );
         wrong(
             one,
             "@%p st.global.f32 [%out], %x;",
             &[
-                "although its sums are right: in an extra run on 16390 elements (the GPU, sm_90, had one multiprocessor), the checks found: ",
-                "`--n 16390 --gpu sm_90:1`",
+                "although its sums are right: in an extra run on 98310 elements (the GPU, sm_90, had one multiprocessor), the checks found: ",
+                "`--n 98310 --gpu sm_90:1`",
             ],
         );
     }
@@ -292,8 +318,8 @@ mod tests {
             runs.iter().map(|run| run.n).collect::<Vec<_>>()
         };
         assert_eq!(lengths(5003), [0, 1, 33, 1025]);
-        let (three, several) = ([0, 1, 33], [SEVERAL; 2]);
-        let all = [&three[..], &[1025, 5003, 16_383], &[TILES; 4], &several].concat();
+        let few = [0, 1, 33, 1025, 5003, (1 << 14) - 1];
+        let all = [&few[..], &[TILES; 2], &[ITERATIONS; 2], &[SEVERAL, TILES]].concat();
         assert_eq!(lengths(1 << 20), all);
     }
 }

@@ -119,9 +119,13 @@ impl<'d> Job<'d> {
             wrong.exact = first.verdict.verified() && self.adds_exactly(workload)?;
             return Ok(first);
         }
-        let again = || self.verify_exactly(workload);
-        let Checked { wrong, .. } = workload.while_exact(self.device, again)?;
+        let Checked { wrong, .. } = self.verify_again(workload)?;
         Ok(Checked { wrong, ..first })
+    }
+
+    /// Performs only the second and third runs of [`verify`](Job::verify).
+    pub(super) fn verify_again<T: Scalar>(&self, workload: &Workload<T>) -> Result<Checked> {
+        workload.while_exact(self.device, || self.verify_exactly(workload))
     }
 
     /// Returns whether the total of exact elements is correct, even if partial sums are wrong.
