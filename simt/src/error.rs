@@ -72,7 +72,7 @@ impl TrapKind {
             TrapKind::OutOfBounds => "out of bounds",
             TrapKind::UseAfterFree => "use after free",
             TrapKind::Misaligned => "misaligned address",
-            TrapKind::ReadOnly => "store to read-only space",
+            TrapKind::ReadOnly => "store to read-only memory",
             TrapKind::DivergentBarrier => "divergent barrier",
             TrapKind::BadMask => "bad member mask",
             TrapKind::BadLane => "bad source lane",

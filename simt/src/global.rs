@@ -26,6 +26,8 @@ pub(crate) struct Slot {
     pub(crate) base: u64,
     pub(crate) bytes: u64,
     live: bool,
+    /// Whether a store by a kernel is an error.
+    pub(crate) protected: bool,
     /// Empty for sparse memory.
     pub(crate) words: Vec<AtomicU32>,
     sparse: Vec<Page>,
@@ -151,7 +153,7 @@ impl Global {
         let mut words = Vec::new();
         words.try_reserve_exact(count).map_err(|_| no_room())?;
         words.resize_with(count, || AtomicU32::new(u32::from_ne_bytes([POISON; 4])));
-        self.slots[index] = Slot { base, bytes, live: true, words, sparse: Vec::new() };
+        self.slots[index] = Slot { base, bytes, live: true, words, ..Slot::default() };
         self.used += bytes;
         Ok((index as u32, base))
     }
@@ -171,7 +173,7 @@ impl Global {
         let (index, base) = self.place()?;
         let page = |i| Page { value: word(i), words: OnceLock::new() };
         let sparse = (0..bytes.div_ceil(PAGE)).map(page).collect();
-        self.slots[index] = Slot { base, bytes, live: true, words: Vec::new(), sparse };
+        self.slots[index] = Slot { base, bytes, live: true, sparse, ..Slot::default() };
         Ok((index as u32, base))
     }
 
@@ -213,6 +215,14 @@ impl Global {
         let offset = address.wrapping_sub(slot.base);
         (slot.live && offset <= slot.bytes && bytes <= slot.bytes - offset)
             .then_some((i as u32, slot))
+    }
+
+    /// Makes stores by kernels to the allocation that contains an address an error, or allows them
+    /// again.
+    pub(crate) fn protect(&mut self, address: u64, protected: bool) {
+        if let Some(slot) = self.slots.get_mut(index(address)) {
+            slot.protected = protected;
+        }
     }
 
     /// Returns the reason why an address is in no live allocation.

@@ -82,6 +82,12 @@ impl Gpu {
         Ok(())
     }
 
+    /// Makes stores by kernels to the allocation that contains an address an error, or allows them
+    /// again. The host can still write. Protect elements that later launches read again.
+    pub fn protect(&mut self, address: u64, protected: bool) {
+        self.global.protect(address, protected);
+    }
+
     /// Copies bytes from the device to the host.
     pub fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
         self.global

@@ -135,7 +135,16 @@ mod tests {
             let entry = "store".into();
             device.launch(
                 &program,
-                &Call { entry, grid: 1, block: 1, cluster: 1, shared: 0, early: false, args },
+                &Call {
+                    entry,
+                    grid: 1,
+                    block: 1,
+                    cluster: 1,
+                    shared: 0,
+                    early: false,
+                    input: None,
+                    args,
+                },
             )
         };
         refused(store(&foreign), sentence);

@@ -251,7 +251,11 @@ impl Interpreter {
     pub fn launch(&self, program: &Program, call: &Call<'_>) -> Result<()> {
         let launch = self.interpreted(call)?;
         let mut watch = self.watch.borrow_mut();
-        let result = self.gpu.borrow_mut().launch_watched(&program.module, &launch, watch.as_mut());
+        let input = call.input.map(|input| input.on(self.identity())).transpose()?;
+        let mut gpu = self.gpu.borrow_mut();
+        input.inspect(|&input| gpu.protect(input, true));
+        let result = gpu.launch_watched(&program.module, &launch, watch.as_mut());
+        input.inspect(|&input| gpu.protect(input, false));
         result.map_err(stopped(format!("interpreting {}", call.entry)))
     }
 

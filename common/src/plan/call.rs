@@ -18,6 +18,8 @@ pub struct Call<'m> {
     pub shared: u32,
     /// Whether the launch may start before the previous call has ended.
     pub early: bool,
+    /// The elements that the launch adds, which the kernel must not change.
+    pub input: Option<Address<'m>>,
     /// The arguments of the kernel, in order.
     pub args: Vec<Value<'m>>,
 }
@@ -37,6 +39,7 @@ impl<'m> Call<'m> {
             cluster: launch.cluster,
             shared: launch.shared,
             early: launch.early,
+            input: Some(address(launch.input)),
             args: launch.args.iter().map(value).collect(),
         }
     }

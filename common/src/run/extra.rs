@@ -293,6 +293,15 @@ mod tests {
         );
         wrong(
             one,
+            "@%p st.global.f32 [%in], %sum;",
+            &[
+                "store to read-only memory at PTX line",
+                "`in[0]` is one of the elements that the launch adds",
+                "store the result elsewhere",
+            ],
+        );
+        wrong(
+            one,
             "@%p mov.f32 %sum, 0f46000000;",
             &[
                 "had one multiprocessor; to repeat this run, run the step with `--n 98310 --gpu sm_90:1`",

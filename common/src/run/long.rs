@@ -168,6 +168,10 @@ impl<T: Scalar> Block<'_, T> {
             // The upper half of each slot is the flag.
             bytes = bytes.chunks_exact(8).flat_map(|slot| slot[..4].to_vec()).collect();
         }
+        // The block may draw its tile from a counter, and store its sum elsewhere.
+        if bytes.iter().all(|&byte| byte == 0xff) {
+            return Ok(None);
+        }
         let sum: T = bytemuck::pod_read_unaligned(&bytes);
         let verdict = Verdict::of(sum, &self.expected(), 0);
         if verdict.verified() {

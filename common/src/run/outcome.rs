@@ -96,6 +96,9 @@ impl Outcome {
         if mismatch.adds_all() {
             return Some("the kernel adds every element, but the partial sums in its buffers are not those of the plan: change the stages of the plan, or let the kernel store the partial sums that the plan names, in that order".into());
         }
+        if mismatch.verdict.error.is_nan() && !told {
+            return Some("the sum is NaN, although all elements are finite: is a variable read before it is set, so that the compiler may give it any value?".into());
+        }
         (mismatch.run == Run::First && !told).then(|| match schedule {
             Schedule::Converged => "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, and which sums they combine".into(),
             _ => format!("the checks found no error in memory accesses and barriers; run the step without `--schedule`, and if its sum is then right, the sum depends on the order {schedule}: let no thread or block use a value before a barrier, flag or ticket shows that it is complete"),

@@ -98,6 +98,7 @@ impl Tally {
             args.extend(scratch.iter().map(|memory| Value::Address(memory.address())));
         }
         let call = Call {
+            input: None,
             entry: "reduce".into(),
             grid: bug.blocks,
             block: bug.threads,

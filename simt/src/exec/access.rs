@@ -238,6 +238,7 @@ impl Team<'_> {
                     "",
                 ));
             }
+            self.check_protected(&group, &place, memory)?;
             if !self.late.is_empty() {
                 match releases(memory.order, memory.scope) {
                     true => self.catch_up_all(),

@@ -35,6 +35,7 @@ impl Team<'_> {
                     "an atomic outside global and shared memory",
                 ));
             }
+            self.check_protected(&group, &place, memory)?;
             let ftz = atom.ftz
                 || (memory.window == Window::Generic
                     && group.space == Space::Global

@@ -2,11 +2,11 @@
 //! source, its array, and the remedy.
 
 use super::env::Fault;
-use super::locate::{Group, Want};
+use super::locate::{Group, Place, Want};
 use super::team::Team;
 use crate::TrapKind;
 use crate::global::Miss;
-use crate::inst::Bounds;
+use crate::inst::{Bounds, Memory};
 use crate::model::{Buffer, Space};
 use crate::place::{Places, count, element};
 
@@ -32,6 +32,33 @@ impl Team<'_> {
              multiple of {bytes}: {instead}"
         );
         Fault::new(TrapKind::Misaligned, lane, detail)
+    }
+
+    /// Refuses a store to memory that the host has protected.
+    #[inline]
+    pub(super) fn check_protected(
+        &self,
+        group: &Group,
+        place: &Place<'_>,
+        memory: &Memory,
+    ) -> Result<(), Fault> {
+        match place {
+            Place::Slot(_, slot) if slot.protected => {}
+            Place::Global => {}
+            _ => return Ok(()),
+        }
+        let protected = |lane: &usize| {
+            let here = self.env.global.find(group.addrs[*lane], 1);
+            group.mask >> lane & 1 == 1 && here.is_some_and(|(_, slot)| slot.protected)
+        };
+        let Some(lane) = (0..32).find(protected) else { return Ok(()) };
+        let (space, address) = (group.space, group.addrs[lane]);
+        let name = self.places().name(space, address, memory.ty.bytes(), self.near(space, address));
+        let detail = format!(
+            "{name} is one of the elements that the launch adds, and the next launch on them would \
+             add other values: store the result elsewhere"
+        );
+        Err(Fault::new(TrapKind::ReadOnly, lane, detail))
     }
 
     pub(super) fn near(&self, space: Space, address: u64) -> Option<Buffer> {

@@ -22,7 +22,16 @@ fn counts() -> Ptx {
 
 fn call(memory: &Memory) -> Call<'_> {
     let args = vec![Value::Address(memory.address())];
-    Call { entry: "count".into(), grid: 1, block: 1, cluster: 1, shared: 0, early: false, args }
+    Call {
+        entry: "count".into(),
+        grid: 1,
+        block: 1,
+        cluster: 1,
+        shared: 0,
+        early: false,
+        input: None,
+        args,
+    }
 }
 
 #[test]

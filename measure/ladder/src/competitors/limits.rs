@@ -69,6 +69,7 @@ impl<'d> Prepared<'d> {
     pub(super) fn calls<'c>(&'c self, input: Address<'c>) -> Result<Vec<Call<'c>>> {
         let call = |entry: &str, grid, block, args| {
             vec![Call {
+                input: None,
                 entry: entry.into(),
                 grid,
                 block,

@@ -9,6 +9,7 @@
 
 mod edit;
 mod others;
+mod problems;
 mod v3;
 mod waits;
 
@@ -34,7 +35,7 @@ fn every_edit_gets_a_line_and_a_cure_or_is_rightly_verified() {
     fs::create_dir_all(&folder).unwrap();
     let v3 = v3::EDITS.iter().map(|edit| ("v3-first-add", edit));
     let others = LEFT.iter().chain(UNSET).chain(ELSEWHERE).chain(FENCE.iter().filter(|_| late));
-    let others = others.chain(COPIES).chain(FENCES);
+    let others = others.chain(COPIES).chain(problems::PROBLEMS).chain(FENCES);
     let all: Vec<_> = v3.chain(others.map(|(name, edit)| (*name, edit))).collect();
     let named = |name: &str| ladder::steps_and_ways().find(|step| step.name == name).unwrap();
     let fault = |(name, edit): &(&str, &Edit)| tried(named(name), edit, &folder);

@@ -1,0 +1,84 @@
+//! Edits whose kernels are right for the requested problem and wrong for another one, and kernels
+//! that only look wrong for another problem.
+
+use crate::edit::Edit;
+
+const N: &str = "2^17";
+
+pub(super) const PROBLEMS: &[(&str, Edit)] = &[
+    (
+        "v8-wide-loads",
+        Edit {
+            name: "60-stale-vectors",
+            edits: &[
+                (
+                    "    #pragma unroll 1\n    for (; i",
+                    "    Vector next[Loads] = {};\n    #pragma unroll 1\n    for (; i",
+                ),
+                ("        Vector next[Loads] = {};\n", ""),
+            ],
+            n: N,
+            code: 1,
+            said: &["in an extra run", "had one multiprocessor", "run the step with `--n 98310"],
+        },
+    ),
+    (
+        "v7-grid-stride",
+        Edit {
+            name: "61-one-tile",
+            edits: &[("i += stride) sum", "i += gridDim.x == 1 ? n : stride) sum")],
+            n: N,
+            code: 1,
+            said: &["in an extra run", "run the step with `--n 16390 --threads 64`"],
+        },
+    ),
+    (
+        "v6-shuffle",
+        Edit {
+            name: "62-input-overwritten",
+            edits: &[(
+                "    // Reduce: each",
+                "    if (i + Block < n) ((Element*)in)[i] = sum;\n    // Reduce: each",
+            )],
+            n: N,
+            code: 1,
+            said: &[
+                "store to read-only memory at line",
+                "`in[0]` is one of the elements that the launch adds",
+            ],
+        },
+    ),
+    (
+        "v6-shuffle",
+        Edit {
+            name: "63-input-overwritten-atomically",
+            edits: &[(
+                "    // Reduce: each",
+                "    if (i + Block < n) atomicExch((int*)in + i, 0);\n    // Reduce: each",
+            )],
+            n: N,
+            code: 1,
+            said: &["store to read-only memory at line", "store the result elsewhere"],
+        },
+    ),
+    (
+        "v6-shuffle",
+        Edit {
+            name: "64-tile-from-a-counter",
+            edits: &[
+                (
+                    "template <unsigned int Block>\n__device__ void reduce",
+                    "__device__ unsigned int tickets;\n\ntemplate <unsigned int Block>\n__device__ void reduce",
+                ),
+                (
+                    "    unsigned long long i = (unsigned long long)blockIdx.x",
+                    "    __shared__ unsigned int b;\n    if (tid == 0) b = atomicInc(&tickets, gridDim.x - 1);\n    __syncthreads();\n    unsigned long long i = (unsigned long long)b",
+                ),
+                ("out[blockIdx.x] = sum", "out[b] = sum"),
+            ],
+            n: N,
+            code: 0,
+            said: &["verified"],
+        },
+    ),
+];
