@@ -129,7 +129,7 @@ fn the_place_of_a_copy_is_given_in_bytes() {
         (&[("SOURCE", "%rd1-16")], "bytes of a buffer of 1024 bytes|16 bytes before the buffer"),
         (
             &[("SOURCE", "%rd1+4")],
-            "a copy of 256 bytes from byte 4 of `in`, at address 0x1000100004, which is not a \
+            "a copy of 256 bytes from byte 4 of `in`, at address 0x2000100004, which is not a \
              multiple of 16",
         ),
         (&[("TARGET", "row+4")], "a copy of 256 bytes to byte 4 of `row`, at address"),

@@ -11,7 +11,7 @@ const SCHEDULES: [Schedule; 3] = [Schedule::Converged, Schedule::MinPc, Schedule
 
 fn text(body: &str) -> String {
     format!(
-        ".version 8.4\n.target sm_80\n.address_size 64\n\
+        ".version 8.4\n.target sm_90\n.address_size 64\n\
          .visible .entry test(.param .u64 in)\n{{\n.shared .align 16 .b8 h[1040];\n\
          .reg .b32 %r<40>;\n.reg .b64 %rd<40>;\n.reg .pred %p<9>;\n\
          ld.param.u64 %rd1, [in];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, h;\n{body}\nret;\n}}\n"

@@ -205,3 +205,19 @@ fn unknown_versions_and_targets_are_refused() {
         assert!(Module::parse(&format!(".version 8.4\n.target {target}\n")).is_ok(), "{target}");
     }
 }
+
+/// NVRTC copies inline assembly to PTX of any target, but a GPU's driver refuses it.
+#[test]
+fn an_instruction_that_the_target_lacks_is_refused() {
+    let said = |target: u32| {
+        let text = format!(
+            ".version 8.4\n.target sm_{target}\n.address_size 64\n.visible .entry test()\n{{\n\
+             .reg .b32 %r<3>;\nmov.u32 %r1, 1;\nredux.sync.add.u32 %r2, %r1, -1;\nret;\n}}\n"
+        );
+        Module::parse(&text).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!(said(80), "");
+    let old = said(60);
+    assert!(old.contains("`redux.sync.add.u32` exists from sm_80 on"), "{old}");
+    assert!(old.contains("write `// Needs compute_80: why.`"), "{old}");
+}

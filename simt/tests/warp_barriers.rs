@@ -106,3 +106,17 @@ fn a_barrier_never_opens_if_some_lanes_wait_elsewhere() {
         }
     }
 }
+
+/// Half of the warp executes one `barrier.sync`, and the other half another one.
+const SPLIT: &str =
+    "@!%p1 bra other;\nbarrier.sync 0;\nbra after;\nother:\nbarrier.sync 0;\nafter:";
+
+/// Before sm_70, all lanes of a warp must execute the same `barrier`, even without `.aligned`.
+#[test]
+fn before_volta_the_lanes_of_a_warp_share_a_block_barrier() {
+    for schedule in SCHEDULES {
+        assert_eq!(run(70, SPLIT, 64, schedule), Default::default());
+        let (error, found) = run(60, SPLIT, 64, schedule);
+        assert!(!error.is_empty() || !found.is_empty(), "{schedule} accepts it for sm_60");
+    }
+}

@@ -58,8 +58,7 @@ impl Decoder<'_, '_> {
         operands: &[Operand<'_>],
     ) -> Decoded<Op> {
         let [dst, a] = operands else { return Err("has too few or too many operands".into()) };
-        let target = self.text.target.strip_prefix("sm_").and_then(|n| n.parse::<u32>().ok());
-        if target.is_none_or(|target| target >= 70) {
+        if self.target().is_none_or(|target| target >= 70) {
             return Err("cannot be run without `.sync` from sm_70 on: give the mask of the lanes that take \
                         part (`__ballot_sync`)"
                 .into());

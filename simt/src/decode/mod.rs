@@ -14,6 +14,7 @@ mod names;
 mod provenance;
 mod special;
 mod sync;
+mod target;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -112,6 +113,7 @@ impl<'a> Decoder<'_, 'a> {
     }
 
     fn op(&mut self, inst: &ast::Inst<'_>) -> Decoded<Op> {
+        self.check_target(inst.opcode)?;
         let (base, mut mods) = Mods::split(inst.opcode);
         let operands = inst.operands.as_slice();
         let op = match base {

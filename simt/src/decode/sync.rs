@@ -37,7 +37,9 @@ impl Decoder<'_, '_> {
             };
         }
         mods.take("cta");
-        let aligned = mods.take("aligned") || !long;
+        // Before sm_70, all lanes of a warp must be at the same `barrier`, aligned or not.
+        let old = self.target().is_some_and(|target| target < 70);
+        let aligned = mods.take("aligned") || !long || old;
         if mods.take("red") {
             return self.bar_red(aligned, mods, operands);
         }
