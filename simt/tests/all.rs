@@ -4,6 +4,7 @@
 mod common;
 
 mod checked_steps;
+mod clusters;
 mod copies;
 mod corpus;
 mod cures;

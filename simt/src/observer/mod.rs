@@ -237,6 +237,8 @@ pub struct Arrive {
     pub arrive_only: bool,
     /// Whether all lanes of the warp must execute the barrier together.
     pub aligned: bool,
+    /// Whether the arrival orders no memory accesses (`.relaxed`).
+    pub relaxed: bool,
 }
 
 /// Members of a warp barrier that are not at the reported instruction.
@@ -472,6 +474,9 @@ pub trait Observer: Send + Sized {
 
     /// Called when lanes execute a fence.
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {}
+
+    /// Called when lanes execute `fence.mbarrier_init`.
+    fn init_fence(&mut self, at: &At<'_>) {}
 
     /// Called when lanes perform an operation on an `mbarrier`. When bytes of a bulk copy arrive,
     /// `at` is the place of the copy.

@@ -22,22 +22,13 @@ pub(super) struct Accessor<'a> {
 impl Accessor<'_> {
     #[inline]
     pub(super) fn knows(&self, lane: u32, e: &Entry) -> bool {
-        match self.cluster.knows(self.rank, self.warp, lane, e) {
-            Some(known) => known,
-            None => self.knows_far(self.warp, lane, e),
-        }
+        self.warp_lane_knows(self.warp, lane, e)
     }
 
-    #[cold]
-    fn knows_far(&self, warp: u32, lane: u32, e: &Entry) -> bool {
-        let block = &self.cluster.blocks[self.rank];
-        let own = &block.warps[warp as usize].refs;
-        if own.is_empty() && block.refs.is_empty() {
-            return false;
-        }
-        let own = own.iter().filter(|(m, _)| m >> lane & 1 == 1).map(|&(_, r)| r);
-        let known = self.cluster.lanes_known(self.rank, warp, lane, e);
-        self.logs.know(block.index, own.chain(block.refs.iter().copied()), e, known)
+    #[inline]
+    fn warp_lane_knows(&self, warp: u32, lane: u32, e: &Entry) -> bool {
+        let (cluster, rank) = (self.cluster, self.rank);
+        cluster.knows(rank, warp, lane, e) || cluster.knows_far(self.logs, rank, warp, lane, e)
     }
 
     /// Checks one lane's access to a word.
@@ -80,8 +71,16 @@ impl Accessor<'_> {
         }
     }
 
+    /// Reports two accesses that the order of the launch leaves unordered.
     #[cold]
-    fn raced(&mut self, e: &Entry, wrote: bool, entry: &Entry, writes: bool, target: Target) {
+    pub(super) fn raced(
+        &mut self,
+        e: &Entry,
+        wrote: bool,
+        entry: &Entry,
+        writes: bool,
+        target: Target,
+    ) {
         let own = self.cluster.blocks[self.rank].index;
         // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,
         // device scope is needed.
@@ -92,6 +91,9 @@ impl Accessor<'_> {
             Some(_) => (1, Apart::Cluster),
             None => (2, Apart::Unordered),
         };
+        let follows = || self.cluster.follows(self.logs, self.rank, self.warp, target.lane, e);
+        let between = matches!(unordered, Apart::Unordered | Apart::Cluster);
+        let unordered = if between && follows() { Apart::Relaxed } else { unordered };
         let reach = e.scope().min(entry.scope()) >= needed;
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         let reach = reach || !(strong(e) && strong(entry));
@@ -112,10 +114,7 @@ impl Accessor<'_> {
     /// Returns whether a lane of a warp in this block is ordered after an access.
     fn lane_knows(&self, warp: u32, e: &Entry) -> bool {
         let live = self.cluster.blocks[self.rank].warps[warp as usize].lanes;
-        lanes(live).any(|lane| {
-            let known = self.cluster.knows(self.rank, warp, lane, e);
-            known.unwrap_or_else(|| self.knows_far(warp, lane, e))
-        })
+        lanes(live).any(|lane| self.warp_lane_knows(warp, lane, e))
     }
 
     /// Returns whether a warp in this block is ordered after an access.

@@ -7,12 +7,13 @@
 //! takes the same path therefore gives the same verdict.
 //!
 //! `shadow` records accesses, and `strong` records those of atomics. `clock` has the happens-before
-//! order within a cluster, and `release` has the order through memory; `order` applies barriers and
-//! fences to both. `accessor` compares one access with earlier ones, and `reports` keeps the
+//! order within a block, and `release` has the order through memory and through the barrier of a
+//! cluster; `order` and `cluster` apply barriers and fences to both. `accessor` compares one access with earlier ones, and `reports` keeps the
 //! findings.
 
 mod accessor;
 mod clock;
+mod cluster;
 mod copies;
 mod order;
 mod polls;
@@ -28,8 +29,8 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use self::accessor::{Accessor, Target};
-use self::clock::{Cluster, add_for};
-use self::release::{Logs, Ref, Release};
+use self::clock::Cluster;
+use self::release::Logs;
 use self::reports::{Apart, Reports, Side};
 use self::shadow::{Cell, Entry, Global, LINE, Shared, Spill, Strength, Whole};
 use self::touches::Readonly;
@@ -62,6 +63,8 @@ pub struct Races {
     /// Accesses to memory that `ld.global.nc` reads, if the kernel has such loads.
     readonly: Readonly,
     reads_only: bool,
+    /// Whether the launch has clusters of several blocks.
+    clustered: bool,
     /// Writes of threads that are not visible to the copy engine, if the kernel uses it.
     unfenced: Unfenced,
     engine: bool,
@@ -159,67 +162,6 @@ impl Races {
         }
     }
 
-    /// Applies the release and acquire of a strong access.
-    #[cold]
-    fn strong(&mut self, at: &At<'_>, access: &Access<'_>) {
-        let place = self.place(&at.block);
-        let (rank, warp) = (at.block.rank as usize, at.warp);
-        let acquires = matches!(access.order, Order::Acquire | Order::AcqRel | Order::SeqCst);
-        let releases = matches!(access.order, Order::Release | Order::AcqRel | Order::SeqCst);
-        let scope = access.scope as u8;
-        let mut fresh: Option<Arc<Release>> = None;
-        for lane in lanes(access.mask) {
-            let key = self.key(at, access.space, access.addrs[lane as usize]);
-            if access.kind.reads()
-                && let Some(log) = self.logs.get(key)
-            {
-                let r = Ref { log, length: self.logs.length(log), scope };
-                self.take(place, rank, warp, 1 << lane, r, acquires);
-            }
-            if access.wrote >> lane & 1 == 1 {
-                let release = if releases {
-                    let cluster = &mut self.clusters[place];
-                    let fresh = fresh.take().filter(|_| !acquires);
-                    Some(fresh.unwrap_or_else(|| {
-                        Arc::new(cluster.release(rank, warp, access.mask, scope))
-                    }))
-                } else {
-                    self.fenced(place, rank, warp, lane)
-                };
-                if let Some(release) = release {
-                    let log = self.logs.make(key);
-                    self.logs.push(log, 1 << lane, release.clone());
-                    fresh = releases.then_some(release);
-                }
-            }
-        }
-    }
-
-    fn take(&mut self, place: usize, rank: usize, warp: u32, lanes: u32, r: Ref, acquires: bool) {
-        let warp = &mut self.clusters[place].blocks[rank].warps[warp as usize];
-        add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
-    }
-
-    /// Returns whether a store to global memory is the first one after a fence. Such a store counts
-    /// as a flag, which other blocks are meant to poll.
-    fn publishes(&mut self, at: &At<'_>, access: &Access<'_>) -> bool {
-        if access.space != Space::Global || access.wrote == 0 {
-            return false;
-        }
-        let place = self.place(&at.block);
-        let block = &mut self.clusters[place].blocks[at.block.rank as usize];
-        let fresh = &mut block.warps[at.warp as usize].fresh;
-        let publishes = access.wrote & !*fresh == 0;
-        *fresh &= !access.wrote;
-        publishes
-    }
-
-    /// Returns the accesses that a lane was ordered after at its last releasing fence.
-    fn fenced(&self, place: usize, rank: usize, warp: u32, lane: u32) -> Option<Arc<Release>> {
-        let fenced = &self.clusters[place].blocks[rank].warps[warp as usize].fenced;
-        fenced.iter().find(|(m, _)| m >> lane & 1 == 1).map(|(_, r)| r.clone())
-    }
-
     fn entry(&mut self, at: &At<'_>, strength: Strength, scope: Scope) -> Entry {
         let place = self.place(&at.block);
         Entry::new(
@@ -301,6 +243,7 @@ impl Observer for Races {
             },
             shared_bytes: self.shared_bytes,
             reads_only: self.reads_only,
+            clustered: self.clustered,
             engine: self.engine,
             ..Races::default()
         }
@@ -333,6 +276,7 @@ impl Observer for Races {
         self.logs.reset();
         self.readonly.reset();
         self.reads_only = touches::reads(&launch.kernel.insts);
+        self.clustered = launch.cluster.iter().any(|&blocks| blocks > 1);
         self.unfenced = Unfenced::default();
         self.engine = unwaited::uses_engine(&launch.kernel.insts);
         self.shared_bytes = launch.shared_room();
@@ -370,14 +314,19 @@ impl Observer for Races {
         }
     }
 
-    fn block_end(&mut self, _: &LaunchInfo<'_>, block: &Block) {
+    fn block_end(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
         let place = self.place(block);
         self.logs.forget(block.index + 1);
         self.clusters[place].blocks[block.rank as usize].live = false;
         if self.clusters[place].blocks.iter().all(|b| !b.live) {
             self.places.remove(&block.cluster);
             self.current = None;
+            self.clusters[place].barrier = None;
             self.free.push(place);
+            // One cluster runs at a time, and no other cluster acquires its releases.
+            if !launch.interleaved {
+                self.logs.reset();
+            }
         }
     }
 
@@ -447,6 +396,7 @@ impl Observer for Races {
             let entry = match copy.mbarrier.filter(|_| kind.writes) {
                 None if waits => self.unwaited(at, copy),
                 Some(mbarrier) => {
+                    self.signalled(at, copy.lane, mbarrier);
                     let key = self.key(at, Space::Shared, mbarrier);
                     let log = self.logs.make(key);
                     self.entry(at, Strength::Async, Scope::Sys).by(log)
@@ -480,13 +430,15 @@ impl Observer for Races {
     }
 
     fn cluster_wait(&mut self, at: &At<'_>) {
-        self.changes += 1;
-        let place = self.place(&at.block);
-        self.clusters[place].cluster_wait(at.block.rank as usize, at.warp as usize);
+        self.cluster_waits(at);
     }
 
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         self.fenced_off(at, order, scope);
+    }
+
+    fn init_fence(&mut self, at: &At<'_>) {
+        self.inits_fenced(at);
     }
 
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {
@@ -496,5 +448,6 @@ impl Observer for Races {
     fn exit(&mut self, at: &At<'_>, mask: u32) {
         let place = self.place(&at.block);
         self.clusters[place].blocks[at.block.rank as usize].warps[at.warp as usize].exited |= mask;
+        self.left(at, mask);
     }
 }

@@ -1,15 +1,85 @@
-//! Operations that order accesses: barriers, fences and `mbarrier` phases.
+//! Operations that order accesses: strong accesses, barriers, fences and `mbarrier` phases.
 
 use std::sync::Arc;
 
-use super::release::Ref;
+use super::clock::add_for;
+use super::release::{Ref, Release};
 use super::shadow::Strength;
 use super::{Kind, Races, Span};
 use crate::model::{Order, Scope, Space};
 use crate::observe::memory::lanes;
-use crate::observer::{Arrive, At, Block, Complete, Level, Mbarrier, MbarrierOp};
+use crate::observer::{Access, Arrive, At, Block, Complete, Level, Mbarrier, MbarrierOp};
 
 impl Races {
+    /// Applies the release and acquire of a strong access.
+    #[cold]
+    pub(super) fn strong(&mut self, at: &At<'_>, access: &Access<'_>) {
+        let place = self.place(&at.block);
+        let (rank, warp) = (at.block.rank as usize, at.warp);
+        let acquires = matches!(access.order, Order::Acquire | Order::AcqRel | Order::SeqCst);
+        let releases = matches!(access.order, Order::Release | Order::AcqRel | Order::SeqCst);
+        let scope = access.scope as u8;
+        let mut fresh: Option<Arc<Release>> = None;
+        for lane in lanes(access.mask) {
+            let key = self.key(at, access.space, access.addrs[lane as usize]);
+            if access.kind.reads()
+                && let Some(log) = self.logs.get(key)
+            {
+                let r = Ref { log, length: self.logs.length(log), scope };
+                self.take(place, rank, warp, 1 << lane, r, acquires);
+            }
+            if access.wrote >> lane & 1 == 1 {
+                if releases {
+                    let cluster = &mut self.clusters[place];
+                    let last = fresh.take().filter(|_| !acquires);
+                    let release = last.unwrap_or_else(|| {
+                        Arc::new(cluster.release(rank, warp, access.mask, Some(scope)))
+                    });
+                    let log = self.logs.make(key);
+                    self.logs.push(log, 1 << lane, release.clone());
+                    fresh = Some(release);
+                } else if self.is_fenced(place, rank, warp, lane) {
+                    let log = self.logs.make(key);
+                    self.push_fences(place, rank, warp, 1 << lane, log);
+                }
+            }
+        }
+    }
+
+    pub(super) fn take(
+        &mut self,
+        place: usize,
+        rank: usize,
+        warp: u32,
+        lanes: u32,
+        r: Ref,
+        acquires: bool,
+    ) {
+        let warp = &mut self.clusters[place].blocks[rank].warps[warp as usize];
+        add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
+    }
+
+    /// Returns whether a store to global memory is the first one after a fence. Such a store counts
+    /// as a flag, which other blocks are meant to poll.
+    pub(super) fn publishes(&mut self, at: &At<'_>, access: &Access<'_>) -> bool {
+        if access.space != Space::Global || access.wrote == 0 {
+            return false;
+        }
+        let place = self.place(&at.block);
+        let block = &mut self.clusters[place].blocks[at.block.rank as usize];
+        let fresh = &mut block.warps[at.warp as usize].fresh;
+        let publishes = access.wrote & !*fresh == 0;
+        *fresh &= !access.wrote;
+        publishes
+    }
+
+    /// Returns whether a lane has executed a fence whose release a later operation may publish.
+    fn is_fenced(&self, place: usize, rank: usize, warp: u32, lane: u32) -> bool {
+        let clock = &self.clusters[place].blocks[rank].warps[warp as usize];
+        clock.fenced.iter().any(|(m, _)| m >> lane & 1 == 1)
+            || clock.inits.iter().any(|(init, fenced)| *fenced && init.lanes >> lane & 1 == 1)
+    }
+
     /// Handles lanes that arrive at a barrier and continue. The barrier releases the accesses that
     /// these lanes are ordered after.
     pub(super) fn arrived(&mut self, at: &At<'_>, arrive: &Arrive) {
@@ -22,12 +92,9 @@ impl Races {
         let cluster = &mut self.clusters[place];
         match arrive.level {
             Level::Warp => {}
-            Level::Cluster => {
-                cluster.arriving[rank][warp] = cluster.now;
-                cluster.now += 1;
-            }
+            Level::Cluster => self.cluster_arrived(at, arrive),
             Level::Block => {
-                let release = Arc::new(cluster.release(rank, at.warp, arrive.mask, 3));
+                let release = Arc::new(cluster.release(rank, at.warp, arrive.mask, Some(3)));
                 let block = &mut cluster.blocks[rank];
                 let warps = block.warps.len();
                 let ahead = match block.ahead.iter_mut().position(|(id, _)| *id == arrive.id) {
@@ -52,7 +119,7 @@ impl Races {
         let rank = complete.block.rank as usize;
         let cluster = &mut self.clusters[place];
         match complete.level {
-            Level::Cluster => cluster.cluster_barrier(rank, complete.lanes),
+            Level::Cluster => self.cluster_completed(complete),
             Level::Warp => {
                 if let Some(warp) = complete.lanes.iter().position(|&m| m != 0) {
                     cluster.warp_barrier(rank, warp, complete.lanes[warp]);
@@ -84,7 +151,7 @@ impl Races {
                     .map(|(w, &m)| m & !ahead.as_ref().map_or(0, |a| a[w]))
                     .collect();
                 for (w, &mask) in waiting.iter().enumerate().filter(|&(_, &m)| m != 0) {
-                    let release = Arc::new(cluster.release(rank, w as u32, mask, 3));
+                    let release = Arc::new(cluster.release(rank, w as u32, mask, Some(3)));
                     self.logs.push(log, mask, release);
                 }
                 let r = Ref { log, length: self.logs.length(log), scope: 3 };
@@ -98,10 +165,6 @@ impl Races {
     /// Handles a fence. A later release includes all accesses before the fence.
     pub(super) fn fenced_off(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         self.changes += 1;
-        // `fence.mbarrier_init` is the only such fence.
-        if (order, scope) == (Order::Release, Scope::Cluster) {
-            self.init_fenced(at);
-        }
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp as usize);
         let cluster = &mut self.clusters[place];
@@ -109,13 +172,46 @@ impl Races {
             cluster.acquire_pending(rank, warp, at.mask, scope as u8);
         }
         if order != Order::Acquire {
-            let release = Arc::new(cluster.release(rank, at.warp, at.mask, scope as u8));
+            let release = Arc::new(cluster.release(rank, at.warp, at.mask, Some(scope as u8)));
             let clock = &mut cluster.blocks[rank].warps[warp];
             clock.fresh |= at.mask;
             let fenced = &mut clock.fenced;
-            fenced.iter_mut().for_each(|(m, _)| *m &= !at.mask);
+            // A narrower fence does not replace a wider one.
+            let over = |old: &Release| old.scope <= release.scope;
+            fenced.iter_mut().filter(|(_, r)| over(r)).for_each(|(m, _)| *m &= !at.mask);
             fenced.retain(|(m, _)| *m != 0);
             fenced.push((at.mask, release));
+        }
+    }
+
+    /// Handles `fence.mbarrier_init`. A later release includes the threads' initializations of
+    /// `mbarrier`s, but no other accesses.
+    pub(super) fn inits_fenced(&mut self, at: &At<'_>) {
+        self.changes += 1;
+        self.init_fenced(at);
+        let place = self.place(&at.block);
+        let block = &mut self.clusters[place].blocks[at.block.rank as usize];
+        let inits = &mut block.warps[at.warp as usize].inits;
+        inits.iter_mut().for_each(|(init, fenced)| *fenced |= init.lanes & at.mask != 0);
+    }
+
+    /// Appends the releases of the lanes' fences to a log, at an operation that releases nothing
+    /// itself.
+    pub(super) fn push_fences(
+        &mut self,
+        place: usize,
+        rank: usize,
+        warp: u32,
+        lanes: u32,
+        log: u32,
+    ) {
+        let Races { clusters, logs, .. } = self;
+        let clock = &clusters[place].blocks[rank].warps[warp as usize];
+        for (mask, release) in clock.fenced.iter().filter(|(mask, _)| mask & lanes != 0) {
+            logs.push_fenced(log, mask & lanes, release.clone());
+        }
+        for (init, _) in clock.inits.iter().filter(|(e, fenced)| *fenced && e.lanes & lanes != 0) {
+            logs.push_init(log, *init);
         }
     }
 
@@ -150,23 +246,20 @@ impl Races {
                 if self.engine {
                     self.init_unfenced(at, m.addr, m.mask);
                 }
+                let init = self.entry(at, strength, Scope::Sys);
+                let clock = &mut self.clusters[place].blocks[rank].warps[warp as usize];
+                clock.inits.extend(lanes(m.mask).map(|lane| (init.by(1 << lane), false)));
                 self.logs.renew(key);
             }
             MbarrierOp::Arrive(_) => {
                 let releases = matches!(m.order, Order::Release | Order::AcqRel | Order::SeqCst);
-                let whole = releases.then(|| {
-                    Arc::new(self.clusters[place].release(rank, warp, m.mask, m.scope as u8))
-                });
                 let log = self.logs.make(key);
-                if let Some(release) = whole {
-                    self.logs.push(log, m.mask, release);
-                } else {
-                    for lane in lanes(m.mask) {
-                        if let Some(release) = self.fenced(place, rank, warp, lane) {
-                            self.logs.push(log, 1 << lane, release);
-                        }
-                    }
+                if !releases {
+                    self.push_fences(place, rank, warp, m.mask, log);
                 }
+                let scope = releases.then_some(m.scope as u8);
+                let release = self.clusters[place].release(rank, warp, m.mask, scope);
+                self.logs.push(log, m.mask, Arc::new(release));
             }
             MbarrierOp::TestPasses => {
                 let log = self.logs.make(key);

@@ -65,6 +65,9 @@ pub(super) enum Apart {
     Lane,
     /// Another warp of the block is ordered after the access, which another block performed.
     Warp,
+    /// The second access runs after the first, but the barrier between them orders no memory
+    /// accesses, or only those of one block.
+    Relaxed,
     /// Nothing orders the accesses, and no order is needed, because one instruction of a warp
     /// stores the same value.
     Same,
@@ -106,7 +109,7 @@ impl Reports {
             true if changes => (ATOMIC, BEYOND),
             true if mixed => (MIXED, BEYOND),
             true if starts(&scene.kernel, a.pc) => {
-                (starting(&scene.kernel, a.block != b.block), BEYOND)
+                (starting(&scene.kernel, a.block != b.block, apart), BEYOND)
             }
             _ => cure(&a, &b, apart, space, &scene.kernel),
         };
@@ -114,7 +117,8 @@ impl Reports {
         self.found.add(key, 1, || {
             let sites = [a, b]
                 .map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
-            let width = scene.width(b.pc);
+            // A copy that signals an mbarrier has the width of its own elements.
+            let width = scene.width(if starts(&scene.kernel, a.pc) { a.pc } else { b.pc });
             // The check compares words, but the report names the element.
             let address = address - address % u64::from(width);
             Finding {
@@ -258,19 +262,35 @@ fn starts(kernel: &Kernel, pc: u32) -> bool {
 }
 
 /// Returns the remedy for an `mbarrier` that other threads may use before it is initialized.
-fn starting(kernel: &Kernel, apart: bool) -> &'static str {
-    let has = |is: fn(&Op) -> bool| kernel.insts.iter().any(|inst| is(&inst.op));
-    let [arrives, waits] =
-        [has(|op| matches!(op, Op::ClusterArrive)), has(|op| matches!(op, Op::ClusterWait))];
+fn starting(kernel: &Kernel, other: bool, apart: Apart) -> &'static str {
+    let [arrives, waits] = [
+        has(kernel, |op| matches!(op, Op::ClusterArrive { .. })),
+        has(kernel, |op| matches!(op, Op::ClusterWait)),
+    ];
     match (arrives, waits) {
+        _ if apart == Apart::Relaxed && arrives_relaxed(kernel) => {
+            "`.relaxed` on `barrier.cluster.arrive` does not order the initialization; execute \
+             `fence.mbarrier_init.release.cluster` after the initialization, or arrive with \
+             `.release`"
+        }
         (true, false) => {
             "the blocks arrive at the barrier of the cluster, but none waits; execute \
              `barrier.cluster.wait` before the mbarrier is used"
         }
         (true, true) => "use the mbarrier only after the `barrier.cluster.wait`",
-        _ if apart => "put a `cluster.sync()` between the initialization and the first use",
+        _ if other => "put a `cluster.sync()` between the initialization and the first use",
         _ => "put a `__syncthreads()` between the initialization and the first use",
     }
+}
+
+/// Returns whether a kernel contains an operation.
+fn has(kernel: &Kernel, is: fn(&Op) -> bool) -> bool {
+    kernel.insts.iter().any(|inst| is(&inst.op))
+}
+
+/// Returns whether a kernel arrives at the barrier of the cluster without ordering memory accesses.
+fn arrives_relaxed(kernel: &Kernel) -> bool {
+    has(kernel, |op| matches!(op, Op::ClusterArrive { relaxed: true }))
 }
 
 /// Returns whether a wait for an `mbarrier` acquires the writes of other blocks.
@@ -311,6 +331,16 @@ fn cure(a: &Side, b: &Side, apart: Apart, space: Space, kernel: &Kernel) -> (&'s
         _ if apart == Apart::Warp => (
             "another warp of the block has acquired the value, and this warp has not; put a \
              `__syncthreads()` before this access",
+            BEYOND,
+        ),
+        _ if apart == Apart::Relaxed && !either(Strength::Async) && arrives_relaxed(kernel) => (
+            "`.relaxed` on `barrier.cluster.arrive` orders no memory accesses; arrive with \
+             `.release` (without `.relaxed`), or put a `fence.acq_rel.cluster` before it",
+            BEYOND,
+        ),
+        _ if apart == Apart::Relaxed && !either(Strength::Async) && a.block != b.block => (
+            "an mbarrier is between them, but its default scope `.cta` covers only the thread's \
+             own block; arrive with `.release.cluster`, and wait with `.acquire.cluster`",
             BEYOND,
         ),
         _ if either(Strength::Async) && a.block != b.block && acquires_of_cluster(kernel) => (
