@@ -12,6 +12,7 @@ mod differential;
 mod faults;
 mod instructions;
 mod late;
+mod lifetimes;
 mod limits;
 mod messages;
 mod mutations;

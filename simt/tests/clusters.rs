@@ -83,7 +83,7 @@ pub(crate) fn rejected(body: &str, fault: Fault, cure: &str) {
 const CURE: &str = "arrive with `.release` (without `.relaxed`), or put a `fence.acq_rel.cluster` \
                     before it";
 
-/// What makes an arrival release the accesses before it, and what does not.
+/// Fences and arrivals that together release the accesses before them, and those that do not.
 const RELEASES: &[(&str, &str)] = &[
     ("", ARRIVE),
     ("", "barrier.cluster.arrive.release.aligned;\n"),

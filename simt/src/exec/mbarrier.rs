@@ -355,7 +355,17 @@ impl Team<'_> {
 }
 
 fn none(addr: u64) -> String {
-    format!("there is no mbarrier at shared address {addr:#x}")
+    let (rank, offset) = (addr >> 24, addr & 0xff_ffff);
+    match rank.checked_sub(1) {
+        None => format!(
+            "there is no mbarrier at shared address {offset:#x}: initialize it, and put a \
+             `__syncthreads()` between the initialization and the first use"
+        ),
+        Some(rank) => format!(
+            "there is no mbarrier at shared address {offset:#x} of the block with rank {rank}: \
+             initialize it, and call `cluster.sync()` between the initialization and the first use"
+        ),
+    }
 }
 
 fn again(addr: u64) -> String {

@@ -206,35 +206,4 @@ pub(super) const ELSEWHERE: &[(&str, Edit)] = &[
             said: &["no wait covers the copy; let its mbarrier expect all of its bytes"],
         },
     ),
-    (
-        // The fence is sufficient, because the blocks write nothing else before they arrive.
-        "one-cluster",
-        Edit {
-            name: "39-relaxed-arrival",
-            edits: &[("arrive.release.aligned", "arrive.relaxed.aligned")],
-            n: EVEN,
-            code: 0,
-            said: &["verified"],
-        },
-    ),
-    (
-        "one-cluster",
-        Edit {
-            name: "40-relaxed-arrival-without-a-fence",
-            edits: &[
-                ("arrive.release.aligned", "arrive.relaxed.aligned"),
-                (
-                    "        asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n",
-                    "",
-                ),
-            ],
-            n: EVEN,
-            code: 1,
-            said: &[
-                "changes (atomically) `arrived[0]` at line 31 while thread 0 of block 0 may still \
-                 write it at line 16",
-                "execute `fence.mbarrier_init.release.cluster` after the initialization",
-            ],
-        },
-    ),
 ];

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use super::peers::Peers;
 use super::polls::Polls;
 use super::release::{Logs, Ref, Release};
 use super::shadow::{Entry, Strength};
@@ -31,6 +32,8 @@ pub(super) struct BlockClock {
     /// Linear index of the block.
     pub(super) index: u32,
     pub(super) live: bool,
+    /// The time at which the block started.
+    pub(super) start: u32,
     /// The time of the last barrier of the whole block. All threads of the block are ordered after
     /// all of its earlier accesses.
     pub(super) base: u32,
@@ -70,6 +73,8 @@ pub(super) struct WarpClock {
     pub(super) owing: u32,
     /// Asynchronous copies that threads of the warp have not waited for, if there are any.
     pub(super) copies: Option<Box<Unwaited>>,
+    /// Accesses to other blocks of the cluster, if there are any.
+    pub(super) peers: Option<Box<Peers>>,
     pub(super) polls: Polls,
 }
 
@@ -93,8 +98,9 @@ impl Cluster {
             *warp = WarpClock { lanes, ..WarpClock::default() };
         }
         // All threads of the block are ordered after its start.
-        *block =
-            BlockClock { index, live: true, base: self.now - 1, warps, ..BlockClock::default() };
+        let start = self.now - 1;
+        let defaults = BlockClock::default();
+        *block = BlockClock { index, live: true, start, base: start, warps, ..defaults };
     }
 
     pub(super) fn rank_of(&self, block: u32) -> Option<usize> {

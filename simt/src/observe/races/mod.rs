@@ -8,14 +8,17 @@
 //!
 //! `shadow` records accesses, and `strong` records those of atomics. `clock` has the happens-before
 //! order within a block, and `release` has the order through memory and through the barrier of a
-//! cluster; `order` and `cluster` apply barriers and fences to both. `accessor` compares one access with earlier ones, and `reports` keeps the
-//! findings.
+//! cluster; `order` and `cluster` apply barriers and fences to both. `accessor` compares one
+//! access with earlier ones, `lifetimes` compares it with the start and the end of the block that
+//! owns the memory, and `reports` keeps the findings.
 
 mod accessor;
 mod clock;
 mod cluster;
 mod copies;
+mod lifetimes;
 mod order;
+mod peers;
 mod polls;
 mod readonly;
 mod release;
@@ -316,6 +319,9 @@ impl Observer for Races {
 
     fn block_end(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
         let place = self.place(block);
+        if self.clustered {
+            self.outlives(block);
+        }
         self.logs.forget(block.index + 1);
         self.clusters[place].blocks[block.rank as usize].live = false;
         if self.clusters[place].blocks.iter().all(|b| !b.live) {
@@ -374,6 +380,13 @@ impl Observer for Races {
             return;
         }
         let bytes = u64::from(access.bytes());
+        if self.clustered && access.space == Space::Shared {
+            for lane in lanes(access.mask) {
+                let writes = access.wrote >> lane & 1 == 1;
+                let address = access.addrs[lane as usize];
+                self.reaches(at, lane, address, entry.by(1 << lane), writes);
+            }
+        }
         for lane in lanes(access.mask) {
             let span =
                 Span { lane, space: access.space, address: access.addrs[lane as usize], bytes };
@@ -384,6 +397,12 @@ impl Observer for Races {
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {
         self.changes += 1;
         let mine = self.entry(at, Strength::Weak, Scope::Sys).by(1 << copy.lane);
+        let counted = copy.mbarrier.map(|mbarrier| {
+            self.signalled(at, copy.lane, mbarrier);
+            let key = self.key(at, Space::Shared, mbarrier);
+            let log = self.logs.make(key);
+            self.entry(at, Strength::Async, Scope::Sys).by(log)
+        });
         for (space, address, bytes, kind) in [
             (copy.from, copy.source, copy.read, Kind::READ),
             (copy.to, copy.target, copy.bytes, Kind::WRITE),
@@ -392,17 +411,16 @@ impl Observer for Races {
             if bytes == 0 || !matches!(space, Space::Global | Space::Shared) {
                 continue;
             }
-            let waits = kind.writes && !copy.bulk && copy.mbarrier.is_none();
-            let entry = match copy.mbarrier.filter(|_| kind.writes) {
-                None if waits => self.unwaited(at, copy),
-                Some(mbarrier) => {
-                    self.signalled(at, copy.lane, mbarrier);
-                    let key = self.key(at, Space::Shared, mbarrier);
-                    let log = self.logs.make(key);
-                    self.entry(at, Strength::Async, Scope::Sys).by(log)
-                }
+            let entry = match counted.filter(|_| kind.writes) {
+                Some(counted) => counted,
+                None if kind.writes && !copy.bulk => self.unwaited(at, copy),
                 None => mine,
             };
+            match counted.filter(|_| self.clustered && space == Space::Shared) {
+                Some(counted) if kind.reads => self.sends(at, address, counted),
+                Some(counted) => self.reaches(at, copy.lane, address, counted, true),
+                None => {}
+            }
             let span = Span { lane: copy.lane, space, address, bytes };
             self.engaged(at, copy, span);
             self.span(at, span, entry, kind, None);

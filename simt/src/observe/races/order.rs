@@ -237,6 +237,9 @@ impl Races {
         if !matches!(m.op, MbarrierOp::CompleteTx(_)) {
             let entry = self.entry(at, strength, Scope::Sys);
             for lane in lanes(m.mask) {
+                if self.clustered {
+                    self.reaches(at, lane, m.addr, entry.by(1 << lane), kind.writes);
+                }
                 let span = Span { lane, space: Space::Shared, address: m.addr, bytes: 8 };
                 self.span(at, span, entry.by(1 << lane), kind, None);
             }

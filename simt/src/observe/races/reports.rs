@@ -49,7 +49,8 @@ impl Side {
             (Strength::Volatile, false) => "volatile read",
             (Strength::Strong, true) => "atomic write",
             (Strength::Strong, false) => "atomic read",
-            (Strength::Async, _) => "asynchronous copy",
+            (Strength::Async, true) => "asynchronous copy",
+            (Strength::Async, false) => "asynchronous read",
         }
     }
 }
@@ -162,6 +163,49 @@ impl Reports {
         let cure = "execute `fence.mbarrier_init.release.cluster` or `fence.proxy.async` after the \
                     initialization, before the barrier that follows it";
         self.pair(Fault::ProxyFence, sides, Space::Shared, address, cure);
+    }
+
+    /// Reports an access to the shared memory of a block that may not have started, or that may have
+    /// ended.
+    #[cold]
+    pub(super) fn absent(&mut self, fault: Fault, side: Side, owner: u32, offset: u32) {
+        let Some(scene) = &self.scene else { return };
+        // A copy may outlive both its source and its target, which are two faults.
+        let source = side.strength == Strength::Async && !side.writes;
+        let rank = if source { 0 } else { BEYOND };
+        let key = Key { rank, ..Key::new(fault, Some(Space::Shared), side.pc) };
+        let cure = match fault {
+            Fault::NotStarted => {
+                "call `cluster.sync()` (or `barrier.cluster.arrive` and `barrier.cluster.wait`) \
+                 before the first access to another block's shared memory"
+            }
+            _ if source => {
+                "let the other block wait for the mbarrier that counts the copy, and then call \
+                 `cluster.sync()`, before the block ends"
+            }
+            _ if side.strength == Strength::Async => {
+                "let a thread of that block wait for the mbarrier that counts the copy, before the \
+                 block ends"
+            }
+            _ => {
+                "call `cluster.sync()` (or `barrier.cluster.arrive` and `barrier.cluster.wait`) \
+                 after the last access to another block's shared memory, before the block ends"
+            }
+        };
+        self.found.add(key, 1, || {
+            let thread = side.warp * 32 + side.lane;
+            let site = scene.site(u64::from(side.block), thread, side.pc, side.what());
+            let width = scene.width(side.pc);
+            let address = u64::from(offset - offset % width.max(1));
+            Finding {
+                space: Some(Space::Shared),
+                address,
+                place: scene.place(Space::Shared, address, width),
+                detail: crate::place::block(scene.block(u64::from(owner))),
+                cure: cure.into(),
+                ..scene.finding(fault, vec![site])
+            }
+        });
     }
 
     /// Reports two conflicting accesses.
