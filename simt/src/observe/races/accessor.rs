@@ -92,7 +92,8 @@ impl Accessor<'_> {
             None => (2, Apart::Unordered),
         };
         let follows = || self.cluster.follows(self.logs, self.rank, self.warp, target.lane, e);
-        let between = matches!(unordered, Apart::Unordered | Apart::Cluster);
+        let between =
+            self.cluster.blocks.len() > 1 && matches!(unordered, Apart::Unordered | Apart::Cluster);
         let unordered = if between && follows() { Apart::Relaxed } else { unordered };
         let reach = e.scope().min(entry.scope()) >= needed;
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);

@@ -280,20 +280,13 @@ impl Logs {
         known: u32,
     ) -> bool {
         let mut missing = e.lanes & !known;
-        // Mostly, one of these releases itself is the answer.
-        if refs.clone().any(|r| self.knows_here(block, r, e, &mut missing)) {
+        // Mostly, a thread has acquired few releases, and one of them is the answer.
+        if refs.clone().take(2).any(|r| self.knows_here(block, r, e, &mut missing)) {
             return true;
         }
-        let mut open: Vec<Ref> = refs.clone().flat_map(|r| self.beyond(block, r)).collect();
-        if open.is_empty() {
-            return false;
-        }
+        let mut open: Vec<Ref> = refs.collect();
         // For each log and scope, only the longest prefix counts, because it contains the others.
         let mut seen = Lengths::default();
-        for r in refs {
-            let length = seen.entry((r.log, r.scope)).or_default();
-            *length = r.length.max(*length);
-        }
         while let Some(r) = open.pop() {
             let length = seen.entry((r.log, r.scope)).or_default();
             if r.length <= *length {
