@@ -3,10 +3,10 @@
 //! The interpreter is generic over its observer, so a hook that is not implemented costs nothing.
 //! Blocks run in parallel: each group of consecutive blocks reports to a [`fork`](Observer::fork),
 //! and the forks are [merged](Observer::merge) in block order, so the outcome does not depend on
-//! the number of threads. Kernels whose blocks may communicate (atomics, volatile or ordered
-//! accesses, fences, clusters) run on one thread and report to one observer. The events of such a
-//! kernel's blocks may interleave, so an observer must keep its state per block, keyed by
-//! [`Block::index`].
+//! the number of threads. Kernels whose blocks may communicate through global memory
+//! (atomics, volatile or ordered accesses, fences) run on one thread and report to one observer. The
+//! events of such a kernel's blocks, and those of the blocks of any cluster, may interleave, so an
+//! observer must keep its state per block, keyed by [`Block::index`].
 
 mod compose;
 mod stored;
