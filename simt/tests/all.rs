@@ -4,6 +4,7 @@
 mod common;
 
 mod checked_steps;
+mod clusters;
 mod copied;
 mod copies;
 mod corpus;
@@ -13,6 +14,7 @@ mod faults;
 mod fences;
 mod instructions;
 mod late;
+mod lifetimes;
 mod limits;
 mod messages;
 mod mutations;

@@ -28,11 +28,16 @@ impl Decoder<'_, '_> {
             };
         }
         if long && mods.take("cluster") {
-            mods.order();
+            let order = mods.order();
             mods.take("aligned");
-            return match (mods.take("arrive"), mods.take("wait")) {
-                (true, false) => Ok(Op::ClusterArrive),
-                (false, true) => Ok(Op::ClusterWait),
+            let relaxed = order == Some(Order::Relaxed);
+            return match (mods.take("arrive"), mods.take("wait"), order) {
+                (true, false, None | Some(Order::Release | Order::Relaxed)) => {
+                    Ok(Op::ClusterArrive { relaxed })
+                }
+                (true, false, _) => Err("can only be `.release` or `.relaxed`".into()),
+                (false, true, None | Some(Order::Acquire)) => Ok(Op::ClusterWait),
+                (false, true, _) => Err("can only be `.acquire`".into()),
                 _ => Err("lacks `.arrive` or `.wait`".into()),
             };
         }
@@ -193,7 +198,7 @@ impl Decoder<'_, '_> {
         if mods.take("mbarrier_init") {
             mods.order();
             mods.scope();
-            return Ok(Op::Fence(Order::Release, Scope::Cluster));
+            return Ok(Op::InitFence);
         }
         let order = mods.order().unwrap_or(if membar { Order::SeqCst } else { Order::AcqRel });
         let Some(scope) = mods.scope() else { return Err("lacks a scope".into()) };

@@ -67,6 +67,7 @@ impl Team<'_> {
                 count,
                 arrive_only: bar.arrive,
                 aligned: bar.aligned,
+                relaxed: false,
             },
         );
         let held = bar.red.map(|(_, _, p)| warp.regs.pred(p) & active);
@@ -229,9 +230,10 @@ impl Team<'_> {
         &mut self,
         w: usize,
         at: &At<'_>,
+        relaxed: bool,
         obs: &mut O,
     ) -> Result<(), Fault> {
-        let again = self.cluster_arrived[w] & at.mask;
+        let again = self.cluster_owing[w] & at.mask;
         if again != 0 {
             let lane = again.trailing_zeros() as usize;
             return Err(Fault::new(
@@ -250,9 +252,11 @@ impl Team<'_> {
                 count: None,
                 arrive_only: true,
                 aligned: true,
+                relaxed,
             },
         );
         self.cluster_arrived[w] |= at.mask;
+        self.cluster_owing[w] |= at.mask;
         self.open_cluster(obs);
         Ok(())
     }
@@ -260,6 +264,7 @@ impl Team<'_> {
     /// Makes lanes wait if they have arrived at a cluster barrier that has not completed. The other
     /// lanes continue.
     pub(super) fn cluster_wait(&mut self, w: usize, active: u32) -> Flow {
+        self.cluster_owing[w] &= !active;
         match active & self.cluster_arrived[w] {
             0 => Flow::Next,
             waits => Flow::Wait(waits, State::Cluster),

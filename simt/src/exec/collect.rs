@@ -61,6 +61,7 @@ impl Team<'_> {
                 count: None,
                 arrive_only: false,
                 aligned: false,
+                relaxed: false,
             };
             obs.arrive(&at, &arrive);
         }

@@ -161,7 +161,8 @@ impl Team<'_> {
                 }
                 obs.fence(&at, *order, *scope);
             }
-            Op::ClusterArrive => self.cluster_arrive(w, &at, obs)?,
+            Op::InitFence => obs.init_fence(&at),
+            Op::ClusterArrive { relaxed } => self.cluster_arrive(w, &at, *relaxed, obs)?,
             Op::ClusterWait => {
                 obs.cluster_wait(&at);
                 return Ok(self.cluster_wait(w, active));

@@ -361,11 +361,20 @@ impl Team<'_> {
 
 impl Team<'_> {
     fn none(&self, addr: u64) -> String {
-        format!(
-            "there is no mbarrier at {}: initialize it first (`mbarrier.init`), or keep the index \
-             below the number of mbarriers",
-            self.mbarrier_name(addr)
-        )
+        let name = self.mbarrier_name(addr);
+        match addr >> 24 {
+            0 => format!(
+                "there is no mbarrier at {name}: initialize it first (`mbarrier.init`), and put a \
+                 `__syncthreads()` between the initialization and the first use, or keep the index \
+                 below the number of mbarriers"
+            ),
+            rank => format!(
+                "there is no mbarrier at {name} of the block with rank {}: initialize it first \
+                 (`mbarrier.init`), and call `cluster.sync()` between the initialization and the \
+                 first use",
+                rank - 1
+            ),
+        }
     }
 
     fn again(&self, addr: u64) -> String {

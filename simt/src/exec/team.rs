@@ -68,6 +68,8 @@ pub(super) struct Team<'e> {
     pub(super) mbarriers: Mbarriers,
     /// Lanes at the cluster barrier, for each warp.
     pub(super) cluster_arrived: Vec<u32>,
+    /// Lanes that have not waited since they last arrived there, for each warp.
+    pub(super) cluster_owing: Vec<u32>,
     /// Number of warp instructions executed so far.
     pub(super) executed: u64,
     pub(super) rng: Rng,
@@ -121,6 +123,7 @@ impl<'e> Team<'e> {
             per_block: env.info.warps() as usize,
             mbarriers: Mbarriers::default(),
             cluster_arrived: Vec::new(),
+            cluster_owing: Vec::new(),
             executed: 0,
             rng: Rng::default(),
             vain_waits: 0,
@@ -202,6 +205,8 @@ impl<'e> Team<'e> {
         self.mbarriers.clear();
         self.cluster_arrived.clear();
         self.cluster_arrived.resize(warps, 0);
+        self.cluster_owing.clear();
+        self.cluster_owing.resize(warps, 0);
         self.executed = 0;
         self.vain_waits = 0;
         self.stall = Stall::default();

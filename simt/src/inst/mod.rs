@@ -287,9 +287,14 @@ pub(crate) enum Op {
         a: Src,
     },
     Carry(Box<Carry>),
-    ClusterArrive,
+    /// `barrier.cluster.arrive`; `relaxed` if it orders no memory accesses.
+    ClusterArrive {
+        relaxed: bool,
+    },
     ClusterWait,
     Fence(Order, Scope),
+    /// `fence.mbarrier_init`, which releases only initializations of `mbarrier`s.
+    InitFence,
     Mbar(Box<Mbar>),
     Async(Box<Async>),
     CopyGroup(CopyGroup),

@@ -129,9 +129,10 @@ impl Op {
             | Op::Branch(_)
             | Op::Exit
             | Op::Trap
-            | Op::ClusterArrive
+            | Op::ClusterArrive { .. }
             | Op::ClusterWait
             | Op::Fence(..)
+            | Op::InitFence
             | Op::CopyGroup(_)
             | Op::ProxyFence
             | Op::Nop => {}

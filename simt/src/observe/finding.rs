@@ -47,6 +47,10 @@ pub enum Fault {
     StaleRead,
     /// An access by the copy engine to memory that threads wrote, without a proxy fence in between.
     ProxyFence,
+    /// An access to the shared memory of another block, which may not have started.
+    NotStarted,
+    /// An access to the shared memory of another block, which may have ended.
+    Ended,
     /// Some threads of a warp return before a barrier that other threads of the warp reach. This
     /// fault is only a note, because GPUs from sm_70 on allow such returns.
     EarlyReturn,
@@ -75,6 +79,8 @@ impl Fault {
             Fault::Assert => "assertion",
             Fault::StaleRead => "non-coherent read",
             Fault::ProxyFence => "missing proxy fence",
+            Fault::NotStarted => "block not started",
+            Fault::Ended => "block ended",
             Fault::EarlyReturn => "early return",
             Fault::LeftBehind => "state left behind",
         }
@@ -117,6 +123,7 @@ impl Site {
             "atomic write" => ("changes (atomically)", "change"),
             "atomic read" => ("reads (atomically)", "read"),
             "asynchronous copy" => ("copies to", "copy to"),
+            "asynchronous read" => ("copies from", "copy from"),
             _ => ("reads", "read"),
         }
     }
@@ -144,7 +151,7 @@ pub struct Finding {
     /// For each pair of instructions (or single instruction) that showed the fault, the source
     /// lines; the lines of the example come first. A line is 0 if the PTX has none.
     pub lines: Vec<Vec<u32>>,
-    /// Details; for a trap, its whole message.
+    /// Details; for a trap, its whole message; for an access to another block, the name of the block.
     pub detail: String,
     /// The remedy for the fault.
     pub cure: String,
@@ -234,6 +241,15 @@ impl Finding {
                 one.verbs().0,
                 self.place,
                 one.at
+            ),
+            [one] if matches!(self.fault, Fault::NotStarted | Fault::Ended) => format!(
+                "{} {} {} of {} at {}, but that block may {}",
+                one.who(true),
+                one.verbs().0,
+                self.place,
+                self.detail,
+                one.at,
+                if self.fault == Fault::Ended { "have ended" } else { "not have started" }
             ),
             [one] if self.fault == Fault::BadLane => {
                 format!("{} at {}: {}", one.who(false), one.at, self.detail)

@@ -215,9 +215,10 @@ impl Found {
 fn same(finding: &Finding, rank: u8) -> Same {
     // All elements of an array count as the same place.
     let array = finding.place.replace(|c: char| c.is_ascii_digit(), "");
+    let peer = matches!(finding.fault, Fault::NotStarted | Fault::Ended);
     let mending = match rank {
         WARP | BLOCK | ONE_WARP => "a barrier",
-        _ if finding.sites.len() == 2 => finding.cure.as_str(),
+        _ if finding.sites.len() == 2 || peer => finding.cure.as_str(),
         _ => finding.detail.as_str(),
     };
     (finding.entry.clone(), finding.fault, array, mending.to_string())

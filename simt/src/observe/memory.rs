@@ -26,8 +26,10 @@ pub struct Memory {
     known: Arc<Vec<Written>>,
     /// For each 64-byte line, a mask of the bytes that this launch wrote.
     fresh: FxHashMap<u64, u64>,
-    /// Written bytes of shared memory, for each running block.
+    /// Written bytes of shared memory, for each block of a running cluster.
     blocks: FxHashMap<u64, Bits>,
+    /// Blocks that have ended, in clusters that have not.
+    ended: Vec<Block>,
     /// Index and written bytes of the block that was used last, which is kept outside the table.
     current: (u64, Bits),
     shared: u32,
@@ -318,6 +320,7 @@ impl Observer for Memory {
         self.found.begin(launch.kernel.name(), launch.number);
         self.locals.clear();
         self.blocks.clear();
+        self.ended.clear();
         self.current = (u64::MAX, Bits::default());
         self.shared = launch.shared_room();
         self.scene = Some(Arc::new(Scene::new(launch)));
@@ -337,11 +340,17 @@ impl Observer for Memory {
         }
     }
 
-    fn block_end(&mut self, _: &LaunchInfo<'_>, block: &Block) {
-        // Other blocks of the cluster cannot access this memory later, because such an access is an
-        // error.
-        self.blocks.remove(&block.index);
+    fn block_end(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
         self.locals.remove(&block.index);
+        // Until the cluster ends, other blocks may access this memory; the race check reports that.
+        let size: u32 = launch.cluster.iter().product();
+        self.ended.push(*block);
+        let peer = |other: &Block| other.cluster == block.cluster;
+        if self.ended.iter().filter(|other| peer(other)).count() == size as usize {
+            for peer in self.ended.extract_if(.., |other| peer(other)) {
+                self.blocks.remove(&peer.index);
+            }
+        }
     }
 
     #[inline]

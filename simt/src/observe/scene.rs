@@ -12,7 +12,7 @@ use crate::place::Places;
 pub(super) struct Scene {
     pub(super) kernel: Kernel,
     grid: [u32; 3],
-    block: [u32; 3],
+    threads: [u32; 3],
     cluster: [u32; 3],
     params: Vec<u8>,
     /// Allocations into which the kernel's parameters point.
@@ -30,7 +30,7 @@ impl Scene {
         Scene {
             kernel: launch.kernel.clone(),
             grid: launch.grid,
-            block: launch.block,
+            threads: launch.block,
             cluster: launch.cluster,
             params: launch.params.to_vec(),
             buffers: launch.buffers.to_vec(),
@@ -52,11 +52,16 @@ impl Scene {
         x + u64::from(self.grid[0]) * (y + u64::from(self.grid[1]) * z)
     }
 
-    pub(super) fn site(&self, block: u64, linear: u32, pc: u32, what: &'static str) -> Site {
+    /// Returns the index of a block in the grid, in x, y and z.
+    pub(super) fn block(&self, linear: u64) -> [u32; 3] {
         let (x, y) = (u64::from(self.grid[0].max(1)), u64::from(self.grid[1].max(1)));
+        [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
+    }
+
+    pub(super) fn site(&self, block: u64, linear: u32, pc: u32, what: &'static str) -> Site {
         Site {
-            block: [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32],
-            thread: thread_of(self.block, linear),
+            block: self.block(block),
+            thread: thread_of(self.threads, linear),
             line: self.kernel.line(pc),
             ptx_line: self.kernel.ptx_line(pc),
             at: self.kernel.place(pc),

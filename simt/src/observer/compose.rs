@@ -98,6 +98,9 @@ macro_rules! tuple {
             fn returned_early(&mut self, at: &At<'_>, exited: u32) {
                 $(self.$n.returned_early(at, exited);)+
             }
+            fn init_fence(&mut self, at: &At<'_>) {
+                $(self.$n.init_fence(at);)+
+            }
             fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
                 $(self.$n.fence(at, order, scope);)+
             }
@@ -205,6 +208,9 @@ impl<O: Observer> Observer for Option<O> {
     }
     fn returned_early(&mut self, at: &At<'_>, exited: u32) {
         self.iter_mut().for_each(|o| o.returned_early(at, exited));
+    }
+    fn init_fence(&mut self, at: &At<'_>) {
+        self.iter_mut().for_each(|o| o.init_fence(at));
     }
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         self.iter_mut().for_each(|o| o.fence(at, order, scope));

@@ -3,10 +3,10 @@
 //! The interpreter is generic over its observer, so a hook that is not implemented costs nothing.
 //! Blocks run in parallel: each group of consecutive blocks reports to a [`fork`](Observer::fork),
 //! and the forks are [merged](Observer::merge) in block order, so the outcome does not depend on
-//! the number of threads. Kernels whose blocks may communicate (atomics, volatile or ordered
-//! accesses, fences, clusters) run on one thread and report to one observer. The events of such a
-//! kernel's blocks may interleave, so an observer must keep its state per block, keyed by
-//! [`Block::index`].
+//! the number of threads. Kernels whose blocks may communicate through global memory
+//! (atomics, volatile or ordered accesses, fences) run on one thread and report to one observer. The
+//! events of such a kernel's blocks, and those of the blocks of any cluster, may interleave, so an
+//! observer must keep its state per block, keyed by [`Block::index`].
 
 mod compose;
 mod stored;
@@ -241,6 +241,8 @@ pub struct Arrive {
     pub arrive_only: bool,
     /// Whether all lanes of the warp must execute the barrier together.
     pub aligned: bool,
+    /// Whether the arrival orders no memory accesses (`.relaxed`).
+    pub relaxed: bool,
 }
 
 /// Members of a warp barrier that are not at the reported instruction.
@@ -476,6 +478,9 @@ pub trait Observer: Send + Sized {
 
     /// Called when lanes execute a fence.
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {}
+
+    /// Called when lanes execute `fence.mbarrier_init`.
+    fn init_fence(&mut self, at: &At<'_>) {}
 
     /// Called when lanes perform an operation on an `mbarrier`. When bytes of a bulk copy arrive,
     /// `at` is the place of the copy.

@@ -6,6 +6,7 @@ extern "C" __global__ void cluster(const Element* in, Element* out, unsigned lon
     unsigned int tid = threadIdx.x, rank, size;
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 
     Element sum = 0;
     for (unsigned long long i = blockIdx.x * blockDim.x + tid; i < n; i += gridDim.x * blockDim.x) sum += in[i];
@@ -13,6 +14,8 @@ extern "C" __global__ void cluster(const Element* in, Element* out, unsigned lon
     if (tid % 32 == 0) warps[tid / 32] = sum;
     __syncthreads();
 
+    // All blocks have started, so they can be accessed.
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
     if (tid == 0) {
         sum = 0;
         for (unsigned int i = 0; i < blockDim.x / 32; ++i) sum += warps[i];

@@ -7,6 +7,7 @@
 //! cargo run -p v3-first-add -- --device simt --kernel target/tmp/edits/03-less-equal.cu
 //! ```
 
+mod clusters;
 mod edit;
 mod others;
 mod problems;
@@ -36,7 +37,8 @@ fn every_edit_gets_a_line_and_a_cure_or_is_rightly_verified() {
     let v3 = v3::EDITS.iter().map(|edit| ("v3-first-add", edit));
     let others = LEFT.iter().chain(UNSET).chain(ELSEWHERE).chain(FENCE.iter().filter(|_| late));
     let others = others.chain(COPIES).chain(problems::PROBLEMS).chain(FENCES);
-    let all: Vec<_> = v3.chain(others.map(|(name, edit)| (*name, edit))).collect();
+    let clusters = clusters::CLUSTER.iter().map(|edit| ("one-cluster", edit));
+    let all: Vec<_> = v3.chain(others.map(|(name, edit)| (*name, edit))).chain(clusters).collect();
     let named = |name: &str| ladder::steps_and_ways().find(|step| step.name == name).unwrap();
     let fault = |(name, edit): &(&str, &Edit)| tried(named(name), edit, &folder);
     // Two threads, because each program that they start uses about one core.

@@ -23,22 +23,13 @@ pub(super) struct Accessor<'a> {
 impl Accessor<'_> {
     #[inline]
     pub(super) fn knows(&self, lane: u32, e: &Entry) -> bool {
-        match self.cluster.knows(self.rank, self.warp, lane, e) {
-            Some(known) => known,
-            None => self.knows_far(self.warp, lane, e),
-        }
+        self.warp_lane_knows(self.warp, lane, e)
     }
 
-    #[cold]
-    fn knows_far(&self, warp: u32, lane: u32, e: &Entry) -> bool {
-        let block = &self.cluster.blocks[self.rank];
-        let own = &block.warps[warp as usize].refs;
-        if own.is_empty() && block.refs.is_empty() {
-            return false;
-        }
-        let own = own.iter().filter(|(m, _)| m >> lane & 1 == 1).map(|&(_, r)| r);
-        let known = self.cluster.lanes_known(self.rank, warp, lane, e);
-        self.logs.know(block.index, own.chain(block.refs.iter().copied()), e, known)
+    #[inline]
+    fn warp_lane_knows(&self, warp: u32, lane: u32, e: &Entry) -> bool {
+        let (cluster, rank) = (self.cluster, self.rank);
+        cluster.knows(rank, warp, lane, e) || cluster.knows_far(self.logs, rank, warp, lane, e)
     }
 
     /// Checks one lane's access to a word.
@@ -81,8 +72,16 @@ impl Accessor<'_> {
         }
     }
 
+    /// Reports two accesses that the order of the launch leaves unordered.
     #[cold]
-    fn raced(&mut self, e: &Entry, wrote: bool, entry: &Entry, writes: bool, target: Target) {
+    pub(super) fn raced(
+        &mut self,
+        e: &Entry,
+        wrote: bool,
+        entry: &Entry,
+        writes: bool,
+        target: Target,
+    ) {
         let own = self.cluster.blocks[self.rank].index;
         // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,
         // device scope is needed.
@@ -97,6 +96,10 @@ impl Accessor<'_> {
                 (None, None) => (2, Apart::Blocks { seen: self.sees(e) }),
             },
         };
+        let follows = || self.cluster.follows(self.logs, self.rank, self.warp, target.lane, e);
+        let between =
+            self.cluster.blocks.len() > 1 && matches!(unordered, Apart::Unordered | Apart::Cluster);
+        let unordered = if between && follows() { Apart::Relaxed } else { unordered };
         let reach = e.scope().min(entry.scope()) >= needed;
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         let reach = reach || !(strong(e) && strong(entry));
@@ -117,10 +120,7 @@ impl Accessor<'_> {
     /// Returns a lane of a warp in this block that is ordered after an access.
     fn knowing_lane(&self, warp: u32, e: &Entry) -> Option<u32> {
         let live = self.cluster.blocks[self.rank].warps[warp as usize].lanes;
-        lanes(live).find(|&lane| {
-            let known = self.cluster.knows(self.rank, warp, lane, e);
-            known.unwrap_or_else(|| self.knows_far(warp, lane, e))
-        })
+        lanes(live).find(|&lane| self.warp_lane_knows(warp, lane, e))
     }
 
     /// Returns whether a warp in this block is ordered after an access.
@@ -135,7 +135,7 @@ impl Accessor<'_> {
         let block = &self.cluster.blocks[self.rank];
         let of_warps = block.warps.iter().flat_map(|warp| &warp.pending).map(|&(_, r)| r);
         let all = of_warps.chain(block.pending.iter().copied());
-        self.logs.know(block.index, all.map(|r| Ref { scope: 3, ..r }), e, 0)
+        self.logs.know(Some(block.index), all.map(|r| Ref { scope: 3, ..r }), e, 0)
     }
 
     /// Returns whether both accesses are stores of the same value by one instruction of one warp.
@@ -166,7 +166,10 @@ impl Accessor<'_> {
             return Copied::Group;
         }
         let block = &self.cluster.blocks[self.rank];
-        let knows = |refs: &mut dyn Iterator<Item = Ref>| self.logs.know(block.index, refs, e, 0);
+        let knows = |refs: &mut dyn Iterator<Item = Ref>| {
+            let refs: Vec<Ref> = refs.collect();
+            self.logs.know(Some(block.index), refs.into_iter(), e, 0)
+        };
         let of_warps = |pending: bool| {
             block.warps.iter().flat_map(move |warp| {
                 let list = if pending { &warp.pending } else { &warp.refs };

@@ -4,13 +4,14 @@
 //! after* an access of another thread if that access happens before the thread's next access; in
 //! the code, the thread `knows` the access. The order is stored as the time by which the access was
 //! complete. A barrier gives the same time to many threads, so a block has one time for all its
-//! threads, and a warp has one time for all its lanes. Only the order that partial masks and
-//! atomics create is stored per lane.
+//! threads, and a warp has one time for all its lanes. Only the order that partial masks, atomics
+//! and other blocks create is stored per lane.
 
 use std::sync::Arc;
 
+use super::peers::Peers;
 use super::polls::Polls;
-use super::release::{Ref, Release};
+use super::release::{Logs, Ref, Release};
 use super::shadow::{Entry, Strength};
 use super::unwaited::Unwaited;
 
@@ -19,16 +20,10 @@ use super::unwaited::Unwaited;
 pub(super) struct Cluster {
     pub(super) now: u32,
     pub(super) blocks: Vec<BlockClock>,
-    /// For the last cluster barrier, the times at which the warps arrived, by rank and warp.
-    pub(super) met: Arc<Vec<[u32; 32]>>,
-    /// The arrival times for the cluster barrier before the last one, for warps that have not yet
-    /// waited for the last one.
-    pub(super) met_before: Arc<Vec<[u32; 32]>>,
-    /// The arrival times for the next cluster barrier; 0 for warps that have not arrived.
-    pub(super) arriving: Vec<[u32; 32]>,
-    /// For each rank, the warps that wait for the next barrier, and the warps that have waited for
-    /// the last one.
-    pub(super) waits: Vec<(u32, u32)>,
+    /// The log of the cluster barrier, if a thread has used it, and the length of the log when the
+    /// barrier last completed.
+    pub(super) barrier: Option<u32>,
+    pub(super) completed: u32,
 }
 
 /// Describes which accesses the threads of a block are ordered after.
@@ -37,6 +32,8 @@ pub(super) struct BlockClock {
     /// Linear index of the block.
     pub(super) index: u32,
     pub(super) live: bool,
+    /// The time at which the block started.
+    pub(super) start: u32,
     /// The time of the last barrier of the whole block. All threads of the block are ordered after
     /// all of its earlier accesses.
     pub(super) base: u32,
@@ -65,38 +62,32 @@ pub(super) struct WarpClock {
     pub(super) refs: Vec<(u32, Ref)>,
     pub(super) pending: Vec<(u32, Ref)>,
     pub(super) fenced: Vec<(u32, Arc<Release>)>,
+    /// Initializations of `mbarrier`s, and whether `fence.mbarrier_init` has released them.
+    pub(super) inits: Vec<(Entry, bool)>,
     /// Lanes that have not stored to global memory since their last releasing fence.
     pub(super) fresh: u32,
+    /// Lanes that have arrived at the cluster barrier, those of them that wait, and lanes that have
+    /// not waited for the last completed barrier.
+    pub(super) arrived: u32,
+    pub(super) waiting: u32,
+    pub(super) owing: u32,
     /// Asynchronous copies that threads of the warp have not waited for, if there are any.
     pub(super) copies: Option<Box<Unwaited>>,
+    /// Accesses to other blocks of the cluster, if there are any.
+    pub(super) peers: Option<Box<Peers>>,
     pub(super) polls: Polls,
 }
 
 impl Cluster {
     pub(super) fn new() -> Cluster {
-        Cluster {
-            now: 1,
-            blocks: Vec::new(),
-            met: Arc::default(),
-            met_before: Arc::default(),
-            arriving: Vec::new(),
-            waits: Vec::new(),
-        }
+        Cluster { now: 1, blocks: Vec::new(), barrier: None, completed: 0 }
     }
 
     /// Starts a block at a rank of the cluster.
     pub(super) fn begin(&mut self, rank: usize, index: u32, threads: u32) {
-        while self.blocks.len() <= rank {
-            self.blocks.push(BlockClock::default());
-            Arc::make_mut(&mut self.met).push([0; 32]);
-            Arc::make_mut(&mut self.met_before).push([0; 32]);
-            self.arriving.push([0; 32]);
-            self.waits.push((0, 0));
+        if self.blocks.len() <= rank {
+            self.blocks.resize_with(rank + 1, BlockClock::default);
         }
-        self.arriving[rank] = [0; 32];
-        self.waits[rank] = (0, u32::MAX);
-        Arc::make_mut(&mut self.met)[rank] = [0; 32];
-        Arc::make_mut(&mut self.met_before)[rank] = [0; 32];
         self.now += 1;
         let block = &mut self.blocks[rank];
         let mut warps = std::mem::take(&mut block.warps);
@@ -106,7 +97,10 @@ impl Cluster {
             let lanes = if left >= 32 { u32::MAX } else { (1 << left) - 1 };
             *warp = WarpClock { lanes, ..WarpClock::default() };
         }
-        *block = BlockClock { index, live: true, warps, ..BlockClock::default() };
+        // All threads of the block are ordered after its start.
+        let start = self.now - 1;
+        let defaults = BlockClock::default();
+        *block = BlockClock { index, live: true, start, base: start, warps, ..defaults };
     }
 
     pub(super) fn rank_of(&self, block: u32) -> Option<usize> {
@@ -114,50 +108,67 @@ impl Cluster {
         self.blocks.iter().position(|b| b.index == block)
     }
 
-    /// Returns the times up to which a warp is ordered by cluster barriers. The last barrier counts
-    /// only if the warp has waited for it.
-    fn met(&self, rank: usize, warp: u32) -> &Arc<Vec<[u32; 32]>> {
-        if self.waits[rank].1 >> warp & 1 == 1 { &self.met } else { &self.met_before }
-    }
-
-    /// Records that a warp reaches the wait of a cluster barrier.
-    pub(super) fn cluster_wait(&mut self, rank: usize, warp: usize) {
-        let (next, last) = &mut self.waits[rank];
-        *(if self.arriving[rank][warp] == 0 { last } else { next }) |= 1 << warp;
-    }
-
-    /// Returns whether a lane is ordered after all lanes of an entry; `None` if the answer depends
-    /// on the releases that the lane has acquired.
+    /// Returns whether a lane is ordered after all lanes of an entry through program order and
+    /// through barriers of its warp and block.
     #[inline]
-    pub(super) fn knows(&self, rank: usize, warp: u32, lane: u32, e: &Entry) -> Option<bool> {
-        if e.strength() == Strength::Async {
-            return None;
-        }
+    pub(super) fn knows(&self, rank: usize, warp: u32, lane: u32, e: &Entry) -> bool {
         let block = &self.blocks[rank];
-        if e.block == block.index {
-            if e.time <= block.base {
-                return Some(true);
-            }
-            if e.warp() == warp {
-                let clock = &block.warps[warp as usize];
-                if e.lanes == 1 << lane || e.time <= clock.base {
-                    return Some(true);
-                }
-                if let Some(rows) = &clock.rows {
-                    let row = &rows[lane as usize];
-                    if (0..32)
-                        .all(|l| e.lanes >> l & 1 == 0 || l == lane || e.time <= row[l as usize])
-                    {
-                        return Some(true);
-                    }
-                }
-            }
+        if e.block != block.index || e.strength() == Strength::Async {
+            return false;
         }
-        let other = if e.block == block.index { Some(rank) } else { self.rank_of(e.block) };
-        match other {
-            Some(r) if e.time <= self.met(rank, warp)[r][e.warp() as usize] => Some(true),
-            _ => None,
+        if e.time <= block.base {
+            return true;
         }
+        if e.warp() != warp {
+            return false;
+        }
+        let clock = &block.warps[warp as usize];
+        e.lanes == 1 << lane
+            || e.time <= clock.base
+            || clock.rows.as_ref().is_some_and(|rows| {
+                let row = &rows[lane as usize];
+                (0..32).all(|l| e.lanes >> l & 1 == 0 || l == lane || e.time <= row[l as usize])
+            })
+    }
+
+    /// Returns whether a lane is ordered after all lanes of an entry through the releases that it
+    /// has acquired.
+    #[cold]
+    pub(super) fn knows_far(
+        &self,
+        logs: &Logs,
+        rank: usize,
+        warp: u32,
+        lane: u32,
+        e: &Entry,
+    ) -> bool {
+        let block = &self.blocks[rank];
+        let own = &block.warps[warp as usize].refs;
+        if own.is_empty() && block.refs.is_empty() {
+            return false;
+        }
+        let own = own.iter().filter(|(m, _)| m >> lane & 1 == 1).map(|&(_, r)| r);
+        let known = self.lanes_known(rank, warp, lane, e);
+        logs.know(Some(block.index), own.chain(block.refs.iter().copied()), e, known)
+    }
+
+    /// Returns whether a lane runs after all lanes of an entry, even if it may not see their
+    /// accesses: relaxed barriers count too, and scopes do not matter.
+    #[cold]
+    pub(super) fn follows(
+        &self,
+        logs: &Logs,
+        rank: usize,
+        warp: u32,
+        lane: u32,
+        e: &Entry,
+    ) -> bool {
+        let block = &self.blocks[rank];
+        let WarpClock { refs, pending, .. } = &block.warps[warp as usize];
+        let own = refs.iter().chain(pending).filter(|(m, _)| m >> lane & 1 == 1);
+        let all = own.map(|(_, r)| r).chain(&block.refs).chain(&block.pending).copied();
+        let known = self.lanes_known(rank, warp, lane, e);
+        self.knows(rank, warp, lane, e) || logs.know(None, all, e, known)
     }
 
     /// Returns the lanes of an entry that a lane is ordered after through program order and warp
@@ -226,7 +237,13 @@ impl Cluster {
     }
 
     /// Returns the accesses that lanes of a warp are ordered after now, as a release.
-    pub(super) fn release(&mut self, rank: usize, warp: u32, mask: u32, scope: u8) -> Release {
+    pub(super) fn release(
+        &mut self,
+        rank: usize,
+        warp: u32,
+        mask: u32,
+        scope: Option<u8>,
+    ) -> Release {
         let block = &self.blocks[rank];
         let clock = &block.warps[warp as usize];
         let mut refs: Vec<(u32, Ref)> =
@@ -239,9 +256,6 @@ impl Cluster {
             base: block.base,
             warp_base: clock.base,
             rows: clock.rows.clone(),
-            cluster: (self.blocks.len() > 1).then(|| {
-                (self.blocks.iter().map(|b| b.index).collect(), self.met(rank, warp).clone())
-            }),
             refs,
             scope,
         };
@@ -263,35 +277,6 @@ impl Cluster {
             .collect();
         for (m, r) in taken {
             add_for(&mut clock.refs, m, r);
-        }
-    }
-
-    /// Applies a cluster barrier, in which all blocks take part, to the block at `rank`. Each warp
-    /// releases the accesses that it was ordered after when it arrived.
-    pub(super) fn cluster_barrier(&mut self, rank: usize, lanes: &[u32]) {
-        let met = &mut Arc::make_mut(&mut self.met)[rank];
-        Arc::make_mut(&mut self.met_before)[rank] = *met;
-        self.waits[rank] = (0, self.waits[rank].0);
-        for ((met, arriving), _) in met.iter_mut().zip(&mut self.arriving[rank]).zip(lanes) {
-            let arrived = std::mem::take(arriving);
-            *met = if arrived != 0 { arrived } else { self.now };
-        }
-        self.now += 1;
-        // All blocks have now acquired the releases that any of them had acquired.
-        let all: Vec<Ref> = self
-            .blocks
-            .iter()
-            .flat_map(|b| {
-                b.refs
-                    .iter()
-                    .copied()
-                    .chain(b.warps.iter().flat_map(|w| w.refs.iter().map(|&(_, r)| r)))
-            })
-            .collect();
-        for block in &mut self.blocks {
-            for &r in &all {
-                add(&mut block.refs, r);
-            }
         }
     }
 }

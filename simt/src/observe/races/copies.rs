@@ -5,9 +5,9 @@
 //! wait, the copy counts as a write of that thread. Writes of threads are visible to the engine
 //! only after a `fence.proxy.async`.
 
-use super::accessor::Accessor;
+use super::accessor::{Accessor, Target};
 use super::pair::Side;
-use super::shadow::{Entry, Strength};
+use super::shadow::{Entry, Shared, Strength};
 use super::unwaited::One;
 use super::{Kind, Races, Span};
 use crate::model::{CopyGroup, Scope, Space};
@@ -148,6 +148,27 @@ impl Races {
             let entry = self.entry(at, Strength::Weak, Scope::Sys).by(1 << copy.lane);
             let sides = [Side::of(&init, true, 0), Side::of(&entry, false, 0)];
             self.reports.uninitialized(sides, word * 4);
+        }
+    }
+
+    /// Checks that the lane whose copy signals an `mbarrier` is ordered after the initialization of
+    /// the `mbarrier`.
+    pub(super) fn signalled(&mut self, at: &At<'_>, lane: u32, mbarrier: u64) {
+        let place = self.place(&at.block);
+        let rank = at.block.rank as usize;
+        let (peer, offset) = Access::peer(mbarrier);
+        let owner = peer.map_or(rank, |r| r as usize);
+        let entry = self.entry(at, Strength::Strong, Scope::Sys).by(1 << lane);
+        let Races { clusters, shared, logs, reports, .. } = self;
+        let Some(Shared { cells, spill }) = shared[place].get(owner) else { return };
+        let Some(cell) = cells.get(offset as usize / 4) else { return };
+        let cluster = &clusters[place];
+        let mut accessor = Accessor { cluster, logs, rank, warp: at.warp, reports, access: None };
+        let target = Target { lane, space: Space::Shared, address: offset.into() };
+        for init in cell.writers(spill).filter(|e| e.strength() == Strength::Weak) {
+            if !accessor.knows(lane, init) {
+                accessor.raced(init, true, &entry, true, target);
+            }
         }
     }
 

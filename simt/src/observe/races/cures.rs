@@ -51,7 +51,7 @@ impl Pair<'_> {
             Apart::Scope => (SCOPE, BEYOND),
             _ if changes_in_place(kernel, a.pc, b.pc) => (ATOMIC, BEYOND),
             _ if self.is_mixed() => (MIXED, BEYOND),
-            _ if starts(kernel, a.pc) => (starting(kernel, !one_block), BEYOND),
+            _ if self.starts() => (starting(kernel, !one_block, *apart), BEYOND),
             Apart::Same => (SAME, BEYOND),
             _ if either(Strength::Async) => return (Cure::Copy, BEYOND),
             Apart::Lane(lane) => match self.mask(*lane) {
@@ -59,6 +59,8 @@ impl Pair<'_> {
                 None => (LANE, BEYOND),
             },
             Apart::Warp => (OTHER_WARP, BEYOND),
+            Apart::Relaxed if arrives_relaxed(kernel) => (RELAXED_ARRIVAL, BEYOND),
+            Apart::Relaxed if !one_block => (NARROW_MBARRIER, BEYOND),
             _ if either(Strength::Strong) && one_block => (BOTH_ATOMIC, BEYOND),
             _ if a.pc == b.pc && a.writes && b.writes && one_block => (ROUNDS, BEYOND),
             _ if a.pc == b.pc && a.writes && b.writes => (ONE_THREAD, BEYOND),
@@ -85,6 +87,11 @@ impl Pair<'_> {
             _ => return (Cure::Blocks, BEYOND),
         };
         (Cure::Is(text), rank)
+    }
+
+    /// Returns whether the first access is the initialization of an `mbarrier`.
+    pub(super) fn starts(&self) -> bool {
+        starts(self.kernel, self.a.pc)
     }
 
     /// Returns whether two strong accesses have different sizes; such accesses are not atomic with
@@ -122,6 +129,14 @@ const LANE: &str = "another lane of the warp has acquired the value, and this la
 
 const OTHER_WARP: &str = "another warp of the block has acquired the value, and this warp has \
                           not; put a `__syncthreads()` before this access";
+
+const RELAXED_ARRIVAL: &str = "`.relaxed` on `barrier.cluster.arrive` orders no memory accesses; \
+                               arrive with `.release` (without `.relaxed`), or put a \
+                               `fence.acq_rel.cluster` before it";
+
+const NARROW_MBARRIER: &str = "an mbarrier is between them, but its default scope `.cta` covers \
+                               only the thread's own block; arrive with `.release.cluster`, and \
+                               wait with `.acquire.cluster`";
 
 const BOTH_ATOMIC: &str = "make both accesses atomic, or put a `__syncthreads()` between them";
 
@@ -217,19 +232,35 @@ fn starts(kernel: &Kernel, pc: u32) -> bool {
 }
 
 /// Returns the remedy for an `mbarrier` that other threads may use before it is initialized.
-fn starting(kernel: &Kernel, apart: bool) -> &'static str {
-    let has = |is: fn(&Op) -> bool| kernel.insts.iter().any(|inst| is(&inst.op));
-    let [arrives, waits] =
-        [has(|op| matches!(op, Op::ClusterArrive)), has(|op| matches!(op, Op::ClusterWait))];
+fn starting(kernel: &Kernel, other: bool, apart: Apart) -> &'static str {
+    let [arrives, waits] = [
+        has(kernel, |op| matches!(op, Op::ClusterArrive { .. })),
+        has(kernel, |op| matches!(op, Op::ClusterWait)),
+    ];
     match (arrives, waits) {
+        _ if apart == Apart::Relaxed && arrives_relaxed(kernel) => {
+            "`.relaxed` on `barrier.cluster.arrive` does not order the initialization; execute \
+             `fence.mbarrier_init.release.cluster` after the initialization, or arrive with \
+             `.release`"
+        }
         (true, false) => {
             "the blocks arrive at the barrier of the cluster, but none waits; execute \
              `barrier.cluster.wait` before the mbarrier is used"
         }
         (true, true) => "use the mbarrier only after the `barrier.cluster.wait`",
-        _ if apart => "put a `cluster.sync()` between the initialization and the first use",
+        _ if other => "put a `cluster.sync()` between the initialization and the first use",
         _ => "put a `__syncthreads()` between the initialization and the first use",
     }
+}
+
+/// Returns whether a kernel contains an operation.
+fn has(kernel: &Kernel, is: fn(&Op) -> bool) -> bool {
+    kernel.insts.iter().any(|inst| is(&inst.op))
+}
+
+/// Returns whether a kernel arrives at the barrier of the cluster without ordering memory accesses.
+fn arrives_relaxed(kernel: &Kernel) -> bool {
+    has(kernel, |op| matches!(op, Op::ClusterArrive { relaxed: true }))
 }
 
 /// Returns whether the last barrier before an instruction is a warp barrier.

@@ -7,20 +7,24 @@
 //! takes the same path therefore gives the same verdict.
 //!
 //! `shadow` records accesses, and `strong` records those of atomics. `clock` has the happens-before
-//! order within a cluster, and `release` has the order through memory; `order` applies barriers and
-//! fences to both. `accessor` compares one access with earlier ones, and `reports` keeps the
-//! findings. `cures`, `blocks` and `copied` choose the remedies; `done` has the facts that these
-//! need.
+//! order within a block, and `release` has the order through memory and through the barrier of a
+//! cluster; `order` and `cluster` apply barriers and fences to both. `accessor` compares one
+//! access with earlier ones, `lifetimes` compares it with the start and the end of the block that
+//! owns the memory, and `reports` keeps the findings. `cures`, `blocks` and `copied` choose the
+//! remedies; `done` has the facts that these need.
 
 mod accessor;
 mod blocks;
 mod clock;
+mod cluster;
 mod copied;
 mod copies;
 mod cures;
 mod done;
+mod lifetimes;
 mod order;
 mod pair;
+mod peers;
 mod polls;
 mod readonly;
 mod release;
@@ -70,6 +74,8 @@ pub struct Races {
     /// Accesses to memory that `ld.global.nc` reads, if the kernel has such loads.
     readonly: Readonly,
     reads_only: bool,
+    /// Whether the launch has clusters of several blocks.
+    clustered: bool,
     /// Writes of threads that are not visible to the copy engine, if the kernel uses it.
     unfenced: Unfenced,
     engine: bool,
@@ -249,6 +255,7 @@ impl Observer for Races {
             },
             shared_bytes: self.shared_bytes,
             reads_only: self.reads_only,
+            clustered: self.clustered,
             engine: self.engine,
             ..Races::default()
         }
@@ -281,6 +288,7 @@ impl Observer for Races {
         self.logs.reset();
         self.readonly.reset();
         self.reads_only = touches::reads(&launch.kernel.insts);
+        self.clustered = launch.cluster.iter().any(|&blocks| blocks > 1);
         self.unfenced = Unfenced::default();
         self.engine = unwaited::uses_engine(&launch.kernel.insts);
         self.shared_bytes = launch.shared_room();
@@ -319,14 +327,22 @@ impl Observer for Races {
         }
     }
 
-    fn block_end(&mut self, _: &LaunchInfo<'_>, block: &Block) {
+    fn block_end(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
         let place = self.place(block);
+        if self.clustered {
+            self.outlives(block);
+        }
         self.logs.forget(block.index + 1);
         self.clusters[place].blocks[block.rank as usize].live = false;
         if self.clusters[place].blocks.iter().all(|b| !b.live) {
             self.places.remove(&block.cluster);
             self.current = None;
+            self.clusters[place].barrier = None;
             self.free.push(place);
+            // One cluster runs at a time, and no other cluster acquires its releases.
+            if !launch.interleaved {
+                self.logs.reset();
+            }
         }
     }
 
@@ -374,6 +390,13 @@ impl Observer for Races {
             return;
         }
         let bytes = u64::from(access.bytes());
+        if self.clustered && access.space == Space::Shared {
+            for lane in lanes(access.mask) {
+                let writes = access.wrote >> lane & 1 == 1;
+                let address = access.addrs[lane as usize];
+                self.reaches(at, lane, address, entry.by(1 << lane), writes);
+            }
+        }
         for lane in lanes(access.mask) {
             let span =
                 Span { lane, space: access.space, address: access.addrs[lane as usize], bytes };
@@ -384,6 +407,13 @@ impl Observer for Races {
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {
         self.changes += 1;
         let mine = self.entry(at, Strength::Weak, Scope::Sys).by(1 << copy.lane);
+        let counted = copy.mbarrier.map(|mbarrier| {
+            self.signalled(at, copy.lane, mbarrier);
+            let key = self.key(at, Space::Shared, mbarrier);
+            let log = self.logs.make(key);
+            self.logs.expect(log, -i64::from(copy.bytes));
+            self.entry(at, Strength::Async, Scope::Sys).by(log)
+        });
         for (space, address, bytes, kind) in [
             (copy.from, copy.source, copy.read, Kind::READ),
             (copy.to, copy.target, copy.bytes, Kind::WRITE),
@@ -392,17 +422,16 @@ impl Observer for Races {
             if bytes == 0 || !matches!(space, Space::Global | Space::Shared) {
                 continue;
             }
-            let waits = kind.writes && !copy.bulk && copy.mbarrier.is_none();
-            let entry = match copy.mbarrier.filter(|_| kind.writes) {
-                None if waits => self.unwaited(at, copy),
-                Some(mbarrier) => {
-                    let key = self.key(at, Space::Shared, mbarrier);
-                    let log = self.logs.make(key);
-                    self.logs.expect(log, -i64::from(copy.bytes));
-                    self.entry(at, Strength::Async, Scope::Sys).by(log)
-                }
+            let entry = match counted.filter(|_| kind.writes) {
+                Some(counted) => counted,
+                None if kind.writes && !copy.bulk => self.unwaited(at, copy),
                 None => mine,
             };
+            match counted.filter(|_| self.clustered && space == Space::Shared) {
+                Some(counted) if kind.reads => self.sends(at, address, counted),
+                Some(counted) => self.reaches(at, copy.lane, address, counted, true),
+                None => {}
+            }
             let span = Span { lane: copy.lane, space, address, bytes };
             self.engaged(at, copy, span, kind);
             self.span(at, span, entry, kind, None);
@@ -430,13 +459,15 @@ impl Observer for Races {
     }
 
     fn cluster_wait(&mut self, at: &At<'_>) {
-        self.changes += 1;
-        let place = self.place(&at.block);
-        self.clusters[place].cluster_wait(at.block.rank as usize, at.warp as usize);
+        self.cluster_waits(at);
     }
 
     fn fence(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         self.fenced_off(at, order, scope);
+    }
+
+    fn init_fence(&mut self, at: &At<'_>) {
+        self.inits_fenced(at);
     }
 
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {
@@ -446,5 +477,6 @@ impl Observer for Races {
     fn exit(&mut self, at: &At<'_>, mask: u32) {
         let place = self.place(&at.block);
         self.clusters[place].blocks[at.block.rank as usize].warps[at.warp as usize].exited |= mask;
+        self.left(at, mask);
     }
 }

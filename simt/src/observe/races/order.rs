@@ -1,4 +1,4 @@
-//! Operations that order accesses: barriers, fences and `mbarrier` phases.
+//! Operations that order accesses: strong accesses, barriers, fences and `mbarrier` phases.
 
 use std::sync::Arc;
 
@@ -32,25 +32,32 @@ impl Races {
                 self.take(place, rank, warp, 1 << lane, r, acquires);
             }
             if access.wrote >> lane & 1 == 1 {
-                let release = if releases {
+                if releases {
                     let cluster = &mut self.clusters[place];
-                    let fresh = fresh.take().filter(|_| !acquires);
-                    Some(fresh.unwrap_or_else(|| {
-                        Arc::new(cluster.release(rank, warp, access.mask, scope))
-                    }))
-                } else {
-                    self.fenced(place, rank, warp, lane)
-                };
-                if let Some(release) = release {
+                    let last = fresh.take().filter(|_| !acquires);
+                    let release = last.unwrap_or_else(|| {
+                        Arc::new(cluster.release(rank, warp, access.mask, Some(scope)))
+                    });
                     let log = self.logs.make(key);
                     self.logs.push(log, 1 << lane, release.clone());
-                    fresh = releases.then_some(release);
+                    fresh = Some(release);
+                } else if self.is_fenced(place, rank, warp, lane) {
+                    let log = self.logs.make(key);
+                    self.push_fences(place, rank, warp, 1 << lane, log);
                 }
             }
         }
     }
 
-    fn take(&mut self, place: usize, rank: usize, warp: u32, lanes: u32, r: Ref, acquires: bool) {
+    pub(super) fn take(
+        &mut self,
+        place: usize,
+        rank: usize,
+        warp: u32,
+        lanes: u32,
+        r: Ref,
+        acquires: bool,
+    ) {
         let warp = &mut self.clusters[place].blocks[rank].warps[warp as usize];
         add_for(if acquires { &mut warp.refs } else { &mut warp.pending }, lanes, r);
     }
@@ -69,10 +76,11 @@ impl Races {
         publishes
     }
 
-    /// Returns the accesses that a lane was ordered after at its last releasing fence.
-    fn fenced(&self, place: usize, rank: usize, warp: u32, lane: u32) -> Option<Arc<Release>> {
-        let fenced = &self.clusters[place].blocks[rank].warps[warp as usize].fenced;
-        fenced.iter().find(|(m, _)| m >> lane & 1 == 1).map(|(_, r)| r.clone())
+    /// Returns whether a lane has executed a fence whose release a later operation may publish.
+    fn is_fenced(&self, place: usize, rank: usize, warp: u32, lane: u32) -> bool {
+        let clock = &self.clusters[place].blocks[rank].warps[warp as usize];
+        clock.fenced.iter().any(|(m, _)| m >> lane & 1 == 1)
+            || clock.inits.iter().any(|(init, fenced)| *fenced && init.lanes >> lane & 1 == 1)
     }
 
     /// Handles lanes that arrive at a barrier and continue. The barrier releases the accesses that
@@ -90,12 +98,9 @@ impl Races {
         let cluster = &mut self.clusters[place];
         match arrive.level {
             Level::Warp => {}
-            Level::Cluster => {
-                cluster.arriving[rank][warp] = cluster.now;
-                cluster.now += 1;
-            }
+            Level::Cluster => self.cluster_arrived(at, arrive),
             Level::Block => {
-                let release = Arc::new(cluster.release(rank, at.warp, arrive.mask, 3));
+                let release = Arc::new(cluster.release(rank, at.warp, arrive.mask, Some(3)));
                 let block = &mut cluster.blocks[rank];
                 let warps = block.warps.len();
                 let ahead = match block.ahead.iter_mut().position(|(id, _)| *id == arrive.id) {
@@ -120,7 +125,7 @@ impl Races {
         let rank = complete.block.rank as usize;
         let cluster = &mut self.clusters[place];
         match complete.level {
-            Level::Cluster => cluster.cluster_barrier(rank, complete.lanes),
+            Level::Cluster => self.cluster_completed(complete),
             Level::Warp => {
                 if let Some(warp) = complete.lanes.iter().position(|&m| m != 0) {
                     cluster.warp_barrier(rank, warp, complete.lanes[warp]);
@@ -152,7 +157,7 @@ impl Races {
                     .map(|(w, &m)| m & !ahead.as_ref().map_or(0, |a| a[w]))
                     .collect();
                 for (w, &mask) in waiting.iter().enumerate().filter(|&(_, &m)| m != 0) {
-                    let release = Arc::new(cluster.release(rank, w as u32, mask, 3));
+                    let release = Arc::new(cluster.release(rank, w as u32, mask, Some(3)));
                     self.logs.push(log, mask, release);
                 }
                 let r = Ref { log, length: self.logs.length(log), scope: 3 };
@@ -166,10 +171,6 @@ impl Races {
     /// Handles a fence. A later release includes all accesses before the fence.
     pub(super) fn fenced_off(&mut self, at: &At<'_>, order: Order, scope: Scope) {
         self.changes += 1;
-        // `fence.mbarrier_init` is the only such fence.
-        if (order, scope) == (Order::Release, Scope::Cluster) {
-            self.init_fenced(at);
-        }
         self.reports.done.ran(at.pc, at.warp, at.mask);
         let place = self.place(&at.block);
         let (rank, warp) = (at.block.rank as usize, at.warp as usize);
@@ -178,13 +179,46 @@ impl Races {
             cluster.acquire_pending(rank, warp, at.mask, scope as u8);
         }
         if order != Order::Acquire {
-            let release = Arc::new(cluster.release(rank, at.warp, at.mask, scope as u8));
+            let release = Arc::new(cluster.release(rank, at.warp, at.mask, Some(scope as u8)));
             let clock = &mut cluster.blocks[rank].warps[warp];
             clock.fresh |= at.mask;
             let fenced = &mut clock.fenced;
-            fenced.iter_mut().for_each(|(m, _)| *m &= !at.mask);
+            // A narrower fence does not replace a wider one.
+            let over = |old: &Release| old.scope <= release.scope;
+            fenced.iter_mut().filter(|(_, r)| over(r)).for_each(|(m, _)| *m &= !at.mask);
             fenced.retain(|(m, _)| *m != 0);
             fenced.push((at.mask, release));
+        }
+    }
+
+    /// Handles `fence.mbarrier_init`. A later release includes the threads' initializations of
+    /// `mbarrier`s, but no other accesses.
+    pub(super) fn inits_fenced(&mut self, at: &At<'_>) {
+        self.changes += 1;
+        self.init_fenced(at);
+        let place = self.place(&at.block);
+        let block = &mut self.clusters[place].blocks[at.block.rank as usize];
+        let inits = &mut block.warps[at.warp as usize].inits;
+        inits.iter_mut().for_each(|(init, fenced)| *fenced |= init.lanes & at.mask != 0);
+    }
+
+    /// Appends the releases of the lanes' fences to a log, at an operation that releases nothing
+    /// itself.
+    pub(super) fn push_fences(
+        &mut self,
+        place: usize,
+        rank: usize,
+        warp: u32,
+        lanes: u32,
+        log: u32,
+    ) {
+        let Races { clusters, logs, .. } = self;
+        let clock = &clusters[place].blocks[rank].warps[warp as usize];
+        for (mask, release) in clock.fenced.iter().filter(|(mask, _)| mask & lanes != 0) {
+            logs.push_fenced(log, mask & lanes, release.clone());
+        }
+        for (init, _) in clock.inits.iter().filter(|(e, fenced)| *fenced && e.lanes & lanes != 0) {
+            logs.push_init(log, *init);
         }
     }
 
@@ -210,6 +244,9 @@ impl Races {
         if !matches!(m.op, MbarrierOp::CompleteTx(_)) {
             let entry = self.entry(at, strength, Scope::Sys);
             for lane in lanes(m.mask) {
+                if self.clustered {
+                    self.reaches(at, lane, m.addr, entry.by(1 << lane), kind.writes);
+                }
                 let span = Span { lane, space: Space::Shared, address: m.addr, bytes: 8 };
                 self.span(at, span, entry.by(1 << lane), kind, None);
             }
@@ -219,23 +256,20 @@ impl Races {
                 if self.engine {
                     self.init_unfenced(at, m.addr, m.mask);
                 }
+                let init = self.entry(at, strength, Scope::Sys);
+                let clock = &mut self.clusters[place].blocks[rank].warps[warp as usize];
+                clock.inits.extend(lanes(m.mask).map(|lane| (init.by(1 << lane), false)));
                 self.logs.renew(key);
             }
             MbarrierOp::Arrive(_) => {
                 let releases = matches!(m.order, Order::Release | Order::AcqRel | Order::SeqCst);
-                let whole = releases.then(|| {
-                    Arc::new(self.clusters[place].release(rank, warp, m.mask, m.scope as u8))
-                });
                 let log = self.logs.make(key);
-                if let Some(release) = whole {
-                    self.logs.push(log, m.mask, release);
-                } else {
-                    for lane in lanes(m.mask) {
-                        if let Some(release) = self.fenced(place, rank, warp, lane) {
-                            self.logs.push(log, 1 << lane, release);
-                        }
-                    }
+                if !releases {
+                    self.push_fences(place, rank, warp, m.mask, log);
                 }
+                let scope = releases.then_some(m.scope as u8);
+                let release = self.clusters[place].release(rank, warp, m.mask, scope);
+                self.logs.push(log, m.mask, Arc::new(release));
             }
             MbarrierOp::ExpectTx(bytes) => {
                 let log = self.logs.make(key);

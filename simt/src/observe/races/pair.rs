@@ -46,7 +46,8 @@ impl Side {
             (Strength::Volatile, false) => "volatile read",
             (Strength::Strong, true) => "atomic write",
             (Strength::Strong, false) => "atomic read",
-            (Strength::Async, _) => "asynchronous copy",
+            (Strength::Async, true) => "asynchronous copy",
+            (Strength::Async, false) => "asynchronous read",
         }
     }
 }
@@ -62,6 +63,9 @@ pub(super) enum Apart {
     Lane(u32),
     /// Another warp of the block is ordered after the access, which another block performed.
     Warp,
+    /// The second access runs after the first, but the barrier between them orders no memory
+    /// accesses, or only those of one block.
+    Relaxed,
     /// Nothing orders the two accesses, which come from two blocks of the grid. `seen` is set if
     /// the later block has read a release of the earlier access, without acquiring it.
     Blocks { seen: bool },

@@ -27,29 +27,16 @@ pub(super) struct Release {
     pub(super) base: u32,
     pub(super) warp_base: u32,
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
-    /// The blocks of the cluster, by rank, and the times at which their warps arrived at the last
-    /// cluster barrier.
-    #[allow(clippy::type_complexity)] // Both parts are used together, in one place.
-    pub(super) cluster: Option<(Vec<u32>, Arc<Vec<[u32; 32]>>)>,
     pub(super) refs: Vec<(u32, Ref)>,
-    pub(super) scope: u8,
+    /// The scope; `None` if the release orders execution but no memory accesses.
+    pub(super) scope: Option<u8>,
 }
 
 impl Release {
-    /// Returns the lanes of an entry that at least one of the releasing lanes was ordered after.
+    /// Returns the lanes of an entry of the same warp that at least one of the releasing lanes was
+    /// ordered after.
     fn covered(&self, lanes: u32, e: &Entry) -> u32 {
-        let met = |(blocks, met): &(Vec<u32>, Arc<Vec<[u32; 32]>>)| {
-            let rank = blocks.iter().position(|&b| b == e.block);
-            rank.is_some_and(|r| e.time <= met[r][e.warp() as usize])
-        };
-        let block = e.block == self.block;
-        if block && e.time <= self.base || self.cluster.as_ref().is_some_and(met) {
-            return e.lanes;
-        }
-        if !block || e.warp() != self.warp {
-            return 0;
-        }
-        if e.time <= self.warp_base {
+        if e.time <= self.base || e.time <= self.warp_base {
             return e.lanes;
         }
         let own = if e.time <= self.time { lanes } else { 0 };
@@ -63,43 +50,40 @@ impl Release {
     }
 }
 
-/// Releases in log order. A thread's later release includes its earlier ones, so only its last
-/// release counts.
+/// The releases of a warp, in log order. A thread's later release includes its earlier ones, so only
+/// its last release counts.
 #[derive(Debug, Clone, Default)]
 struct Releases {
     /// All lanes that released.
     lanes: u32,
-    /// Indices of the releases in the log's entries.
-    entries: Vec<u32>,
+    entries: Vec<LogEntry>,
 }
 
 impl Releases {
-    fn push(&mut self, lanes: u32, entry: u32) {
-        self.lanes |= lanes;
-        self.entries.push(entry);
-    }
-
     /// Iterates backwards over the releases in a prefix of the log, until each lane has been found.
     /// Releases for which `reach` returns `false` are skipped.
-    fn last<'a>(
-        &'a self,
-        all: &'a [LogEntry],
+    fn last(
+        &self,
         length: u32,
-        reach: impl Fn(&Release) -> bool + 'a,
-    ) -> impl Iterator<Item = &'a LogEntry> {
-        let end = self.entries.partition_point(|&i| all[i as usize].at < length);
+        reach: impl Fn(&Release) -> bool,
+    ) -> impl Iterator<Item = &LogEntry> {
         let mut left = self.lanes;
-        self.entries[..end]
-            .iter()
-            .rev()
-            .map(|&i| &all[i as usize])
-            .filter(move |entry| reach(&entry.release))
-            .take_while(move |entry| {
-                let more = left != 0;
-                left &= !entry.lanes;
-                more
-            })
+        back(&self.entries, length, reach).take_while(move |entry| {
+            let more = left != 0;
+            left &= !entry.lanes;
+            more
+        })
     }
+}
+
+/// Iterates backwards over the releases in a prefix of the log for which `reach` returns `true`.
+fn back(
+    entries: &[LogEntry],
+    length: u32,
+    reach: impl Fn(&Release) -> bool,
+) -> impl Iterator<Item = &LogEntry> {
+    let end = entries.partition_point(|entry| entry.at < length);
+    entries[..end].iter().rev().filter(move |entry| reach(&entry.release))
 }
 
 #[derive(Debug, Clone)]
@@ -114,18 +98,19 @@ struct LogEntry {
 struct Log {
     /// Number of releases and ends of phases so far.
     length: u32,
-    entries: Vec<LogEntry>,
     /// Releases by block and warp.
     warps: FxHashMap<(u32, u32), Releases>,
-    /// Releases by block. Each block counts as one lane, because its barriers order all its lanes
-    /// in the same way.
-    blocks: FxHashMap<u32, Releases>,
-    /// Releases of threads in clusters of several blocks, by block and warp.
-    met: FxHashMap<(u32, u32), Releases>,
+    /// For each block, the releases that follow another barrier of the block than the release before
+    /// them. Such a barrier orders all lanes of the block in the same way.
+    blocks: FxHashMap<u32, Vec<LogEntry>>,
+    /// Initializations of `mbarrier`s that `fence.mbarrier_init` released, and their positions.
+    inits: Vec<(u32, Entry)>,
     /// Prefixes of other logs that the releasing threads had acquired. `wide` is for the releases
-    /// that reach other blocks, and `own` is for all releases of each block.
+    /// that reach other blocks, `own` is for all releases of each block, and `ran` is for those that
+    /// order only execution.
     wide: Beyond,
     own: FxHashMap<u32, Beyond>,
+    ran: Beyond,
     /// For an `mbarrier`, the length of the log and the time at the end of each phase.
     phases: Vec<(u32, u32)>,
     /// For an `mbarrier`, the bytes that it has been told to expect, less those of copies.
@@ -180,6 +165,12 @@ impl Logs {
         self.keys.get(&key).copied()
     }
 
+    /// Creates a log that belongs to no address.
+    pub(super) fn create(&mut self) -> u32 {
+        self.logs.push(Log::default());
+        self.logs.len() as u32 - 1
+    }
+
     /// Finds the log of an address, or creates it.
     pub(super) fn make(&mut self, key: (u64, u64)) -> u32 {
         *self.keys.entry(key).or_insert_with(|| {
@@ -209,25 +200,58 @@ impl Logs {
         self.logs[log as usize].length
     }
 
+    /// Appends a release.
     pub(super) fn push(&mut self, number: u32, lanes: u32, release: Arc<Release>) {
         let log = &mut self.logs[number as usize];
-        let n = log.entries.len() as u32;
-        let warp = (release.block, release.warp);
-        log.warps.entry(warp).or_default().push(lanes, n);
-        log.blocks.entry(release.block).or_default().push(1, n);
-        if release.cluster.is_some() {
-            log.met.entry(warp).or_default().push(lanes, n);
+        let entry = LogEntry { at: log.length, lanes, release: release.clone() };
+        let block = log.blocks.entry(release.block).or_default();
+        // A release through an older fence must not hide a later barrier of the block.
+        let last = block.iter().rev().find(|last| last.release.scope >= release.scope);
+        if last.is_none_or(|last| last.release.base < release.base) {
+            block.push(entry.clone());
         }
+        let own = log.warps.entry((release.block, release.warp)).or_default();
+        own.lanes |= lanes;
+        own.entries.push(entry);
         let others = release.refs.iter().filter(|(m, r)| m & lanes != 0 && r.log != number);
         let others: Vec<Ref> = others.map(|&(_, r)| r).collect();
         if !others.is_empty() {
-            if release.scope > 0 {
-                log.wide.add(log.length, &others);
+            match release.scope {
+                None => log.ran.add(log.length, &others),
+                Some(scope) => {
+                    if scope > 0 {
+                        log.wide.add(log.length, &others);
+                    }
+                    log.own.entry(release.block).or_default().add(log.length, &others);
+                }
             }
-            log.own.entry(release.block).or_default().add(log.length, &others);
         }
-        log.entries.push(LogEntry { at: log.length, lanes, release });
         log.length += 1;
+    }
+
+    /// Appends the release of a fence, at a later operation that publishes it. Does nothing if these
+    /// lanes have made a release since the fence, because that release includes this one.
+    pub(super) fn push_fenced(&mut self, number: u32, lanes: u32, release: Arc<Release>) {
+        let own = self.logs[number as usize].warps.get(&(release.block, release.warp));
+        let own = own.filter(|own| own.lanes & lanes != 0);
+        let mut entries = own.into_iter().flat_map(|own| own.entries.iter().rev());
+        let last = entries.find(|last| last.lanes & lanes != 0 && last.release.scope.is_some());
+        let includes = |last: &LogEntry| {
+            let (new, old) = (&release, &last.release);
+            lanes & !last.lanes == 0 && new.time <= old.time && new.scope <= old.scope
+        };
+        if !last.is_some_and(includes) {
+            self.push(number, lanes, release);
+        }
+    }
+
+    /// Appends the initialization of an `mbarrier`, which `fence.mbarrier_init` released.
+    pub(super) fn push_init(&mut self, number: u32, init: Entry) {
+        let log = &mut self.logs[number as usize];
+        if log.inits.iter().all(|(_, old)| *old != init) {
+            log.inits.push((log.length, init));
+            log.length += 1;
+        }
     }
 
     /// Completes a phase of an `mbarrier`.
@@ -285,16 +309,21 @@ impl Logs {
     }
 
     /// Returns whether a thread of `block` that has acquired `refs` is ordered after all lanes of
-    /// an entry. `known` is a mask of the entry's lanes that the thread is ordered after even
-    /// without these releases.
+    /// an entry. If `block` is `None`, the order is that of execution, in which all releases count,
+    /// whatever their scopes. `known` is a mask of the entry's lanes that the thread is ordered
+    /// after even without these releases.
     pub(super) fn know(
         &self,
-        block: u32,
-        refs: impl Iterator<Item = Ref>,
+        block: Option<u32>,
+        refs: impl Iterator<Item = Ref> + Clone,
         e: &Entry,
         known: u32,
     ) -> bool {
         let mut missing = e.lanes & !known;
+        // Mostly, a thread has acquired few releases, and one of them is the answer.
+        if refs.clone().take(2).any(|r| self.knows_here(block, r, e, &mut missing)) {
+            return true;
+        }
         let mut open: Vec<Ref> = refs.collect();
         // For each log and scope, only the longest prefix counts, because it contains the others.
         let mut seen = Lengths::default();
@@ -307,46 +336,59 @@ impl Logs {
             if self.knows_here(block, r, e, &mut missing) {
                 return true;
             }
-            let log = &self.logs[r.log as usize];
-            if r.scope > 0 {
-                open.extend(log.wide.by(r.length));
-            }
-            open.extend(log.own.get(&block).into_iter().flat_map(|own| own.by(r.length)));
+            open.extend(self.beyond(block, r));
         }
         false
     }
 
+    /// Returns the prefixes of other logs that the releases in a prefix of a log include.
+    fn beyond(&self, block: Option<u32>, r: Ref) -> impl Iterator<Item = Ref> {
+        let log = &self.logs[r.log as usize];
+        let wide = (r.scope > 0 || block.is_none()).then_some(&log.wide);
+        let own = block.and_then(|block| log.own.get(&block));
+        let all = block.is_none().then(|| log.own.values().chain([&log.ran]));
+        let refs = wide.into_iter().chain(own).chain(all.into_iter().flatten());
+        refs.flat_map(move |refs| refs.by(r.length))
+    }
+
     /// Removes the lanes that a prefix of a log covers from `missing`. Returns whether no lane is
     /// left.
-    fn knows_here(&self, block: u32, r: Ref, e: &Entry, missing: &mut u32) -> bool {
+    fn knows_here(&self, block: Option<u32>, r: Ref, e: &Entry, missing: &mut u32) -> bool {
         let log = &self.logs[r.log as usize];
+        let reaches = r.scope > 0 || block.is_none_or(|block| e.block == block);
         if e.strength() == Strength::Async {
             // The copy completes with its phase, so the time of the last observed phase determines
             // the order. A copy from another block is visible only to waits whose scope includes
             // that block.
-            if e.block != block && r.scope == 0 {
+            if !reaches {
                 return false;
             }
             let seen = log.phases.partition_point(|&(end, _)| end <= r.length);
             return e.lanes == r.log && seen > 0 && log.phases[seen - 1].1 >= e.time;
         }
-        let own = log.warps.get(&(e.block, e.warp())).into_iter();
-        for releases in own.chain(log.blocks.get(&e.block)).chain(log.met.values()) {
-            for LogEntry { lanes, release, .. } in
-                releases.last(&log.entries, r.length, reach(block, r))
-            {
+        let is = |&(at, init): &(u32, Entry)| at < r.length && init.of(0) == e.of(0);
+        if reaches && log.inits.iter().any(is) {
+            return true;
+        }
+        if let Some(own) = log.warps.get(&(e.block, e.warp())) {
+            for LogEntry { lanes, release, .. } in own.last(r.length, reach(block, r)) {
                 *missing &= !release.covered(*lanes, e);
                 if *missing == 0 {
                     return true;
                 }
             }
         }
-        false
+        let all = log.blocks.get(&e.block).map_or(&[][..], Vec::as_slice);
+        back(all, r.length, reach(block, r)).next().is_some_and(|last| e.time <= last.release.base)
     }
 }
 
 /// Returns a predicate for the releases that reach a block. A release with block scope
 /// reaches only its own block. Here, cluster scope counts as device scope.
-fn reach(block: u32, r: Ref) -> impl Fn(&Release) -> bool {
-    move |release| release.block == block || release.scope.min(r.scope) > 0
+fn reach(block: Option<u32>, r: Ref) -> impl Fn(&Release) -> bool {
+    move |release| match (block, release.scope) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(block), Some(scope)) => release.block == block || scope.min(r.scope) > 0,
+    }
 }

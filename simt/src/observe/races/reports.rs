@@ -53,8 +53,10 @@ impl Reports {
         self.found.add(key, 1, || {
             let sites = [a, b]
                 .map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
-            // A copy has no element type.
-            let typed = if b.strength == Strength::Async { a.pc } else { b.pc };
+            // A copy has no element type, and one that signals an mbarrier has that of its own
+            // elements.
+            let copies = b.strength == Strength::Async || pair.starts();
+            let typed = if copies { a.pc } else { b.pc };
             let width = scene.width(typed);
             // The check compares words, but the report names the element.
             let address = address - address % u64::from(width);
@@ -100,6 +102,49 @@ impl Reports {
         let cure = "execute `fence.mbarrier_init.release.cluster` or `fence.proxy.async` after the \
                     initialization, before the barrier that follows it";
         self.pair(Fault::ProxyFence, sides, Space::Shared, address, cure);
+    }
+
+    /// Reports an access to the shared memory of a block that may not have started, or that may have
+    /// ended.
+    #[cold]
+    pub(super) fn absent(&mut self, fault: Fault, side: Side, owner: u32, offset: u32) {
+        let Some(scene) = &self.scene else { return };
+        // A copy may outlive both its source and its target, which are two faults.
+        let source = side.strength == Strength::Async && !side.writes;
+        let rank = if source { 0 } else { BEYOND };
+        let key = Key { rank, ..Key::new(fault, Some(Space::Shared), side.pc) };
+        let cure = match fault {
+            Fault::NotStarted => {
+                "call `cluster.sync()` (or `barrier.cluster.arrive` and `barrier.cluster.wait`) \
+                 before the first access to another block's shared memory"
+            }
+            _ if source => {
+                "let the other block wait for the mbarrier that counts the copy, and then call \
+                 `cluster.sync()`, before the block ends"
+            }
+            _ if side.strength == Strength::Async => {
+                "let a thread of that block wait for the mbarrier that counts the copy, before the \
+                 block ends"
+            }
+            _ => {
+                "call `cluster.sync()` (or `barrier.cluster.arrive` and `barrier.cluster.wait`) \
+                 after the last access to another block's shared memory, before the block ends"
+            }
+        };
+        self.found.add(key, 1, || {
+            let thread = side.warp * 32 + side.lane;
+            let site = scene.site(u64::from(side.block), thread, side.pc, side.what());
+            let width = scene.width(side.pc);
+            let address = u64::from(offset - offset % width.max(1));
+            Finding {
+                space: Some(Space::Shared),
+                address,
+                place: scene.place(Space::Shared, address, width),
+                detail: crate::place::block(scene.block(u64::from(owner))),
+                cure: cure.into(),
+                ..scene.finding(fault, vec![site])
+            }
+        });
     }
 
     /// Reports two conflicting accesses.

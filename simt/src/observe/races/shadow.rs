@@ -282,7 +282,7 @@ impl Cell {
         }
     }
 
-    fn writers<'a>(&'a self, spill: &'a Spill) -> impl Iterator<Item = &'a Entry> {
+    pub(super) fn writers<'a>(&'a self, spill: &'a Spill) -> impl Iterator<Item = &'a Entry> {
         let more =
             self.more.checked_sub(1).map_or(&[][..], |i| &spill.lists[i as usize].writes[..]);
         std::iter::once(&self.write).filter(|e| e.time != 0).chain(more)
