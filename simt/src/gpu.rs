@@ -122,7 +122,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         let kernel = module.find(launch.entry).map_err(Error::Launch)?;
         let params = check(kernel, launch, &self.config).map_err(Error::Launch)?;
-        let module_base = self.variables(module)?;
+        let variables = self.variables(module)?;
         self.report_host_events(observer);
         self.launches += 1;
         let buffers = self.pointed_into(kernel, &params);
@@ -135,11 +135,12 @@ impl Gpu {
             shared: kernel.shared_bytes(launch.shared) + launch.shared,
             params: &params,
             buffers: &buffers,
+            module: variables,
             interleaved: kernel.interacts,
         };
         self.progress.begin(self.launches, info.blocks());
         let (config, progress) = (&self.config, &self.progress);
-        let env = Env::new(info, &self.global, config, progress, module_base, launch.shared);
+        let env = Env::new(info, &self.global, config, progress, launch.shared);
         exec::run(&env, config, observer).map_err(|trap| {
             observer.trap(&trap);
             Error::Trap(trap)
@@ -148,7 +149,7 @@ impl Gpu {
 
     /// Returns the live allocations that a parameter points into.
     fn pointed_into(&self, kernel: &Kernel, params: &[u8]) -> Vec<Buffer> {
-        let places = Places { kernel, params };
+        let places = Places { kernel, params, module: 0 };
         let slots = places.pointers().filter_map(|(_, pointer)| self.global.find(pointer, 0));
         slots.map(|(_, slot)| Buffer { base: slot.base, bytes: slot.bytes }).collect()
     }

@@ -26,6 +26,16 @@ pub(crate) struct SharedVar {
     pub(crate) bytes: Option<u32>,
 }
 
+/// A variable of a module in global or constant memory.
+#[derive(Debug, Clone)]
+pub(crate) struct ModuleVar {
+    /// The name in the source.
+    pub(crate) name: String,
+    /// The offset from the first variable of the module.
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
 /// One entry of a module.
 #[derive(Debug, Clone, Default)]
 pub struct Kernel {
@@ -47,6 +57,7 @@ pub struct Kernel {
     pub(crate) dynamic_base: u32,
     pub(crate) local: u32,
     pub(crate) shared_vars: Vec<SharedVar>,
+    pub(crate) module_vars: Arc<[ModuleVar]>,
     /// The target architecture of the PTX, such as `sm_60`.
     pub(crate) target: String,
     pub(crate) interacts: bool,
@@ -100,6 +111,15 @@ impl Kernel {
     /// Returns the size of each parameter, in bytes.
     pub fn params(&self) -> impl Iterator<Item = u32> {
         self.params.iter().map(|p| p.bytes)
+    }
+
+    /// Returns the source name of a parameter; `None` if it is known only by its number, as in
+    /// compiled PTX.
+    pub fn parameter(&self, index: usize) -> Option<&str> {
+        let name = self.params.get(index)?.name.as_str();
+        let own = name.strip_prefix(self.name.as_str());
+        let numbered = own.is_some_and(|rest| rest.starts_with("_param_"));
+        (!numbered).then_some(name)
     }
 
     /// Returns the number of bytes of shared memory that precede the dynamic part, for a launch

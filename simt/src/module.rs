@@ -1,10 +1,11 @@
 //! A loaded PTX module, whose kernels are ready to run.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ParseError;
 use crate::decode;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, ModuleVar};
 use crate::parse::ast::{Var, VarSpace};
 use crate::parse::{self, Lines};
 
@@ -63,10 +64,18 @@ impl Module {
             offsets.push(offset);
         }
         let addresses = addresses(&text.vars, &offsets, &lines).map_err(|e| vec![e])?;
+        let of_module =
+            |(var, _): &(&Var<'_>, _)| matches!(var.space, VarSpace::Global | VarSpace::Const);
+        let named = |(var, &offset): (&Var<'_>, _)| {
+            let name = crate::symbol::plain(var.name).to_string();
+            ModuleVar { name, offset, bytes: var.bytes }
+        };
+        let vars: Arc<[ModuleVar]> =
+            text.vars.iter().zip(&offsets).filter(of_module).map(named).collect();
         let (mut kernels, mut refused) = (Vec::new(), Vec::new());
         for entry in &text.entries {
             match decode::kernel(&text, entry, &offsets, &lines) {
-                Ok(kernel) => kernels.push(kernel),
+                Ok(kernel) => kernels.push(Kernel { module_vars: vars.clone(), ..kernel }),
                 Err(errors) => refused.push((entry.name.to_string(), errors)),
             }
         }

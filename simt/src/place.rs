@@ -1,6 +1,6 @@
 //! Names addresses in the notation of the source, such as `shared[3]` or `in[200]`.
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, ModuleVar};
 use crate::model::{Buffer, Space};
 
 /// The data that is needed to name the addresses of a launch.
@@ -9,6 +9,8 @@ pub(crate) struct Places<'a> {
     pub(crate) kernel: &'a Kernel,
     /// The bytes of the parameters, laid out as in memory.
     pub(crate) params: &'a [u8],
+    /// The address of the module's variables; 0 if there are none.
+    pub(crate) module: u64,
 }
 
 impl Places<'_> {
@@ -21,6 +23,14 @@ impl Places<'_> {
         width: u32,
         buffer: Option<Buffer>,
     ) -> String {
+        if matches!(space, Space::Global | Space::Const)
+            && let Some((var, offset)) = self.variable(address)
+        {
+            return match var.bytes == u64::from(width) {
+                true => format!("`{}`", var.name),
+                false => element(&var.name, offset, width),
+            };
+        }
         match (space, buffer) {
             (Space::Global, Some(buffer)) => self.global(address, width, buffer),
             (Space::Global, None) => format!("global address {address:#x}"),
@@ -29,6 +39,14 @@ impl Places<'_> {
             (Space::Const, _) => format!("constant address {address:#x}"),
             (Space::Param, _) => format!("byte {address} of the parameters"),
         }
+    }
+
+    /// Returns the variable of the module that contains an address, and the offset in it.
+    fn variable(&self, address: u64) -> Option<(&ModuleVar, u64)> {
+        let offset = address.checked_sub(self.module).filter(|_| self.module != 0)?;
+        let vars = &self.kernel.module_vars;
+        let var = vars.iter().find(|v| v.offset <= offset && offset < v.offset + v.bytes)?;
+        Some((var, offset - var.offset))
     }
 
     /// Names a byte at an address.
@@ -43,7 +61,7 @@ impl Places<'_> {
             Some((i, pointer)) => {
                 let offset = address - pointer;
                 let whole = width > 0 && offset.is_multiple_of(width.into());
-                match (self.param_name(i), whole) {
+                match (self.kernel.parameter(i), whole) {
                     (Some(name), true) => format!("`{name}[{}]`", offset / u64::from(width)),
                     (Some(name), false) => format!("byte {offset} of `{name}`"),
                     (None, true) => format!(
@@ -69,15 +87,6 @@ impl Places<'_> {
             let bytes = self.params.get(param.offset as usize..)?.get(..8)?;
             (param.bytes == 8).then(|| (i, u64::from_le_bytes(bytes.try_into().expect("8 bytes"))))
         })
-    }
-
-    /// Returns the source name of a parameter; `None` if it is known only by its number, as in
-    /// compiled PTX.
-    fn param_name(&self, i: usize) -> Option<&str> {
-        let name = self.kernel.params.get(i)?.name.as_str();
-        let own = name.strip_prefix(self.kernel.name.as_str());
-        let numbered = own.is_some_and(|rest| rest.starts_with("_param_"));
-        (!numbered).then_some(name)
     }
 
     fn shared(&self, offset: u64, width: u32) -> String {

@@ -6,11 +6,13 @@
 /// as `reduce_256` in the PTX.
 pub fn parameters<'s>(source: &'s str, entry: &str) -> Vec<&'s str> {
     let kernels = source.split("__global__").skip(1).filter_map(kernel);
-    let matching = |name: &str| {
-        name == entry
-            || (name.ends_with("##Block") && entry.starts_with(name.trim_end_matches("##Block")))
+    // The number of characters that the name of a kernel has in common with the entry's name.
+    let common = |name: &str| match name.split_once("##") {
+        None => (name == entry).then_some(usize::MAX),
+        Some((start, _)) => entry.starts_with(start).then_some(start.len()),
     };
-    let list = kernels.into_iter().find(|(name, _)| matching(name)).map_or("", |(_, list)| list);
+    let matching = kernels.filter_map(|(name, list)| Some((common(name)?, list)));
+    let list = matching.max_by_key(|(common, _)| *common).map_or("", |(_, list)| list);
     let parameters = list.split(',').map(|parameter| parameter.trim_end_matches([' ', '\\', '\n']));
     let last = |parameter: &'s str| {
         parameter.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()
@@ -44,6 +46,12 @@ mod tests {
         assert!(parameters(plain, "other").is_empty());
         let made = "#define ENTRY(Block) \\\n extern \"C\" __global__ void __launch_bounds__(Block, 2048 / Block) reduce_##Block( \\\n const Element* in, Element* __restrict__ out) \\\n { }";
         assert_eq!(parameters(made, "reduce_256"), ["in", "out"]);
+        let other = made.replace("Block)", "Loads)").replace("##Block", "##Loads");
+        assert_eq!(parameters(&other, "reduce_8"), ["in", "out"]);
+        let two =
+            format!("{other}{}", other.replace("reduce_", "reduce_row_").replace("out", "rows"));
+        assert_eq!(parameters(&two, "reduce_row_8"), ["in", "rows"]);
+        assert_eq!(parameters(&two, "reduce_8"), ["in", "out"]);
         assert!(parameters("", "reduce").is_empty());
         assert!(parameters("__global__ void broken(", "broken").is_empty());
         assert!(parameters("__global__ void none()", "none").is_empty());

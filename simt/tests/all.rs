@@ -24,6 +24,7 @@ mod progress;
 mod properties;
 mod refused;
 mod sent;
+mod state;
 mod steps;
 mod trace;
 mod unset;

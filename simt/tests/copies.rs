@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use crate::common::{Device, launch};
-use simt::observe::{Fault, State};
-use simt::{Arch, Arg, Error, Gpu, Module, Schedule, TrapKind, Watch};
+use simt::observe::Fault;
+use simt::{Arch, Arg, Error, Gpu, Module, Schedule, TrapKind};
 
 fn module(body: &str) -> Module {
     let text = format!(
@@ -384,30 +384,4 @@ fn a_sparse_input_of_eight_gigabytes_and_a_window_of_blocks_are_cheap() {
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     device.gpu.free(input).unwrap();
     assert!(device.gpu.read(input, &mut [0; 4]).is_err());
-}
-
-#[test]
-fn state_of_the_previous_launch_is_reported_unless_it_was_reset() {
-    for (op, host, found) in [
-        ("atom.add.global.u32 %r4, [%rd2], 1", false, true),
-        ("atom.add.global.u32 %r4, [%rd2], 1", true, false),
-        ("atom.inc.global.u32 %r4, [%rd2], 63", false, false),
-    ] {
-        let module = module(&format!("{op};\nst.global.u32 [%rd4], %r4;"));
-        let mut device = Device::new(Schedule::Converged);
-        let (input, out) = (device.put(&[0; 256]), device.put(&[0; 4]));
-        let mut watch = Watch::default();
-        watch.4.1 = Some(State::new());
-        for _ in 0..2 {
-            if host {
-                device.gpu.write(out, &[0; 4]).unwrap();
-            }
-            let args = vec![Arg::U64(input), Arg::U64(out)];
-            let launch = launch("reduce", 1, 64, 0, args);
-            device.gpu.launch_watched(&module, &launch, Some(&mut watch)).unwrap();
-        }
-        let state = watch.4.1.unwrap();
-        let faults: Vec<Fault> = state.findings().iter().map(|f| f.fault).collect();
-        assert_eq!(faults, if found { vec![Fault::LeftBehind] } else { vec![] }, "{op} {host}");
-    }
 }

@@ -337,6 +337,11 @@ impl Interpreter {
 }
 
 impl Program {
+    /// Returns the name of a parameter in the source, if it is known.
+    pub(crate) fn parameter(&self, entry: &str, index: usize) -> Option<&str> {
+        self.module.kernel(entry)?.parameter(index)
+    }
+
     /// Runs a kernel of the module on a GPU other than the device that loaded it.
     pub(crate) fn launch(
         &self,

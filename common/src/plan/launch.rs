@@ -86,8 +86,8 @@ pub enum Scratch {
     /// slot, whose lower half is the value and whose upper half is the flag. The flags are cleared
     /// once, and each kernel clears the flags that it sets.
     Messages(u64),
-    /// A buffer of this many bytes, which is cleared once. A kernel that uses the buffer as a
-    /// counter resets it to zero.
+    /// A buffer of this many bytes, which is cleared once. A kernel that uses the buffer, for
+    /// counters or sums, resets it to zero.
     Zeroed(u64),
 }
 

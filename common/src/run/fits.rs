@@ -48,7 +48,7 @@ fn passes(launch: &Launch, scratch: &[Scratch]) -> String {
         Arg::Address(Buffer::Input) => "the address of the elements".to_owned(),
         Arg::Address(Buffer::Result) => "the address of the sum".to_owned(),
         Arg::Address(Buffer::Scratch(index)) => match scratch.get(index) {
-            Some(Scratch::Zeroed(_)) => "the address of zeroed counters",
+            Some(Scratch::Zeroed(_)) => "the address of zeroed memory",
             Some(Scratch::Messages(_)) => "the address of message slots",
             Some(Scratch::Partials(_)) | None => "the address of partial sums",
         }

@@ -162,7 +162,7 @@ impl<'d> Job<'d> {
             let mut checked = self.hold(elements, elements.total(), Run::Exact)?;
             match &mut checked.wrong {
                 Some(wrong) => wrong.leftover = self.leftover(workload.warm())?,
-                None => checked.wrong = self.left_behind(checked.verdict)?,
+                None => checked.wrong = self.left_behind(checked.verdict, workload.warm())?,
             }
             if checked.wrong.is_none() {
                 checked.wrong = self.verify_smaller(workload)?;

@@ -1,42 +1,71 @@
 //! Finds state that a run leaves for the next one, such as tickets or message flags that are not
 //! reset.
 
+use simt::observe::Finding;
+
 use super::job::Job;
 use crate::{
     Result,
     device::{Address, Device, Program},
-    plan::{Problem, Scratch},
+    plan::{Arg, Buffer, Problem, Scratch},
     sum::{Elements, Mismatch, Run, Scalar, Verdict, Workload},
 };
 
 /// The largest number of elements in the third run, which is enough for several blocks.
 const SMALLER: u64 = 5003;
 
+const RESET: &str = "let the last block that uses it reset it to 0";
+
 impl Job<'_> {
-    /// Returns an error if the run left message flags set or counters not reset, although its sums
-    /// are correct. A later run would mistake the old messages for its own, or, with another grid,
-    /// would continue counting from the old value.
-    pub(super) fn left_behind(&self, verdict: Verdict) -> Result<Option<Box<Mismatch>>> {
+    /// Returns an error if the run left message flags set or zeroed memory changed, although its
+    /// sums are correct. A later run would mistake the old messages for its own, or, with another
+    /// grid, would start from the old values.
+    pub(super) fn left_behind(
+        &self,
+        verdict: Verdict,
+        input: Address<'_>,
+    ) -> Result<Option<Box<Mismatch>>> {
         let mut changed = self.changed()?;
         let leftover = match changed.first() {
             None => return Ok(None),
-            Some(&(Scratch::Messages(count), first)) => {
-                changed.retain(|(kind, _)| matches!(kind, Scratch::Messages(_)));
+            Some(&(Scratch::Messages(count), _, first)) => {
+                changed.retain(|(kind, ..)| matches!(kind, Scratch::Messages(_)));
                 format!(
                     "{} of {} message flags are still set when it ends (the first is in slot {first}), and a later run would mistake this run's values for its own: clear each flag when its value is consumed",
                     changed.len(),
                     count * self.problem.element.size() / 4
                 )
             }
-            Some(&(_, word)) => format!(
-                "its counters were zero when it began but not when it ended (the first is in bytes {} to {}), and a later run with another grid would start from these values: let the last block reset them, as `atomicInc` does",
-                8 * word,
-                8 * word + 7
-            ),
+            Some(&(_, buffer, word)) => {
+                let name = self.name(buffer);
+                let bytes = format!("{} to {}", 8 * word, 8 * word + 7);
+                let cure = self.state(input).into_iter().find(|finding| {
+                    self.scratch[buffer].address().numbers().contains(&finding.address)
+                });
+                format!(
+                    "{name} was zero when it began but not when it ended (the first change is in bytes {bytes}), and a later run, which may have another grid, would start from these values: {}",
+                    cure.map_or_else(|| RESET.into(), |finding| finding.sentence())
+                )
+            }
         };
         let mut wrong = Mismatch::of(self.step, &self.problem, Run::Messages, verdict, None);
         wrong.leftover = Some(leftover);
         Ok(Some(Box::new(wrong)))
+    }
+
+    /// Names a scratch buffer like the kernel's parameter, if that is known.
+    fn name(&self, buffer: usize) -> String {
+        let passed = |arg: &Arg| *arg == Arg::Address(Buffer::Scratch(buffer));
+        let at = self
+            .plan
+            .launches
+            .iter()
+            .find_map(|launch| Some((&launch.entry, launch.args.iter().position(passed)?)));
+        let name = at.and_then(|(entry, at)| match &*self.program {
+            Program::Simt(program) => program.parameter(entry, at),
+            _ => None,
+        });
+        name.map_or_else(|| "its zeroed memory".into(), |name| format!("`{name}`"))
     }
 
     /// Performs the third run, which adds fewer of the exact elements and therefore has another
@@ -62,7 +91,7 @@ impl Job<'_> {
             let elements = Elements::<T>::exact(n);
             let checked = job.hold(elements, elements.total(), Run::Smaller(self.problem.n))?;
             match checked.wrong {
-                None => job.left_behind(checked.verdict),
+                None => job.left_behind(checked.verdict, workload.warm()),
                 wrong => Ok(wrong),
             }
         };
@@ -77,20 +106,31 @@ impl Job<'_> {
     /// For a sum that is wrong in its second run, describes the state that a run leaves for the
     /// next one.
     pub(super) fn leftover(&self, input: Address<'_>) -> Result<Option<String>> {
-        let found = self.state_is_reset()?;
-        // Two more runs start from the initial state, and the atomics are observed. An error that
-        // stops these runs has already been found.
-        let findings = self.device.state_of(self.problem.n, || {
+        let changed = self.changed()?;
+        let findings = self.state(input);
+        // Slots whose flags are clear may keep old values.
+        let reset = changed.is_empty();
+        let told = findings.iter().find(|finding| !reset || !self.is_scratch(finding.address));
+        Ok(match (told, changed.first()) {
+            (Some(finding), _) => Some(finding.sentence()),
+            (None, None) => None,
+            (None, Some((Scratch::Messages(_), ..))) => Some(
+                "its message flags were zero when it began but not when it ended: clear each flag when its value is consumed".into(),
+            ),
+            (None, Some(&(_, buffer, _))) => Some(format!(
+                "{} was zero when it began but not when it ended: {RESET}",
+                self.name(buffer)
+            )),
+        })
+    }
+
+    /// Finds state that a run leaves for the next one, in two more runs from the initial state. An
+    /// error that stops these runs has already been found.
+    fn state(&self, input: Address<'_>) -> Vec<Finding> {
+        self.device.state_of(self.problem.n, || {
             self.start_anew()?;
             let calls = self.calls(input)?;
             (0..2).try_for_each(|_| self.launch(&calls))
-        });
-        // Slots whose flags are clear may keep old values.
-        let told = findings.iter().find(|finding| !found || !self.is_scratch(finding.address));
-        Ok(match told {
-            Some(finding) => Some(finding.sentence()),
-            None if found => None,
-            None => Some("its tickets or message flags were zero when it began but not when it ended: let the last block reset them".into()),
         })
     }
 
@@ -98,8 +138,12 @@ impl Job<'_> {
         self.scratch.iter().any(|memory| memory.address().numbers().contains(&address))
     }
 
-    /// Restores the scratch memory to its state before the first run.
+    /// Restores the scratch memory and the kernel's own variables to their state before the first
+    /// run.
     fn start_anew(&self) -> Result<()> {
+        if let (Device::Simt(simt), Program::Simt(program)) = (self.device, &*self.program) {
+            simt.renew(program)?;
+        }
         for (memory, kind) in self.scratch.iter().zip(&self.plan.scratch) {
             match kind {
                 Scratch::Zeroed(_) | Scratch::Messages(_) => self.device.fill(memory, 0)?,
@@ -116,11 +160,12 @@ impl Job<'_> {
         Ok(self.changed()?.is_empty())
     }
 
-    /// Returns the eight-byte words that should be zero but are not. Each word is identified by its
-    /// buffer and its index.
-    fn changed(&self) -> Result<Vec<(Scratch, usize)>> {
+    /// Returns the eight-byte words that should be zero but are not. Each word has the kind and the
+    /// index of its buffer, and its own index.
+    fn changed(&self) -> Result<Vec<(Scratch, usize, usize)>> {
         let mut changed = Vec::new();
-        for (memory, &kind) in self.scratch.iter().zip(&self.plan.scratch) {
+        let buffers = self.scratch.iter().zip(&self.plan.scratch);
+        for (buffer, (memory, &kind)) in buffers.enumerate() {
             // The lower half of a slot, which holds the message's value, need not be zero.
             let (bytes, kept) = match kind {
                 Scratch::Partials(_) => continue,
@@ -131,7 +176,7 @@ impl Job<'_> {
             self.device.read(memory, &mut found)?;
             for (number, word) in found.chunks(8).enumerate() {
                 if word[kept..].iter().any(|&byte| byte != 0) {
-                    changed.push((kind, number));
+                    changed.push((kind, buffer, number));
                 }
             }
         }
@@ -269,10 +314,8 @@ done:
             .replace(".visible", ".global .align 4 .u32 counter;\n.visible")
             .replace("exch.b32 %x, [%boxes+12], 5", "add.u32 %x, [counter], 1");
         let wrong = posted(&own).expect("it gives 33");
-        assert!(
-            wrong.contains(" is 3 for the first atomic of launch 2, at PTX line 29"),
-            "{wrong}"
-        );
+        let own = "`counter` is 1 for the first atomic of launch 2, at PTX line 29";
+        assert!(wrong.contains(own) && wrong.contains("but was 0 for that of launch 1"), "{wrong}");
         let wrong = posted(&constant).expect("it gives 33, and a flag is set");
         assert!(wrong.contains("is 5 for the first atomic of launch 2, at PTX line 28"), "{wrong}");
     }
@@ -283,11 +326,21 @@ done:
     fn a_counter_that_is_not_reset_is_an_error_even_if_the_sums_are_right() {
         assert_eq!(
             left(&COUNTS, POSTING).expect("a counter is 5"),
-            "counting is wrong, although its sums are right: its counters were zero when it began but not \
-             when it ended (the first is in bytes 8 to 15), and a later run with another \
-             grid would start from these values: let the last block reset them, as `atomicInc` does"
+            "counting is wrong, although its sums are right: `boxes` was zero when it began but not \
+             when it ended (the first change is in bytes 8 to 15), and a later run, which may have \
+             another grid, would start from these values: `boxes[3]` is 5 for the first atomic of \
+             launch 2, at PTX line 28, but was 0 for that of launch 1: let the last block of a \
+             launch reset it to 0, for example with `atomicExch`, which also returns the value"
         );
         assert_eq!(left(&COUNTS, &POSTING.replace("+12], 5", "+12], 0")), None);
+        // A value that only stores change is named, too.
+        let stores =
+            POSTING.replace("atom.global.exch.b32 %x, [%boxes+12]", "st.global.u32 [%boxes+12]");
+        let wrong = left(&COUNTS, &stores).expect("a word is 5");
+        assert!(
+            wrong.ends_with("these values: let the last block that uses it reset it to 0"),
+            "{wrong}"
+        );
     }
 
     /// The kernel's own variable is in no buffer of the plan.

@@ -307,6 +307,8 @@ pub(super) struct Wrote<'a> {
     pub(super) stored: Stored<'a>,
     /// The values that an atomic has read.
     pub(super) found: Stored<'a>,
+    /// The first operands of an atomic.
+    pub(super) operand: Stored<'a>,
     pub(super) same: Same<'a>,
 }
 
@@ -318,7 +320,7 @@ pub(super) fn report<O: Observer>(
     access: (AccessKind, usize),
     group: &Group,
     place: &Place<'_>,
-    Wrote { lanes: wrote, stored, found, same }: Wrote<'_>,
+    Wrote { lanes: wrote, stored, found, operand, same }: Wrote<'_>,
     obs: &mut O,
 ) {
     let alloc = match place {
@@ -339,6 +341,7 @@ pub(super) fn report<O: Observer>(
             wrote,
             stored,
             found,
+            operand,
             same,
             addrs: &group.addrs,
             alloc,
@@ -347,5 +350,7 @@ pub(super) fn report<O: Observer>(
 }
 
 /// The effect of a load, which writes nothing.
-pub(super) const NOTHING: Wrote<'static> =
-    Wrote { lanes: 0, stored: Stored::Unknown, found: Stored::Unknown, same: Same(None) };
+pub(super) const NOTHING: Wrote<'static> = {
+    const UNKNOWN: Stored<'static> = Stored::Unknown;
+    Wrote { lanes: 0, stored: UNKNOWN, found: UNKNOWN, operand: UNKNOWN, same: Same(None) }
+};

@@ -45,7 +45,7 @@ impl Team<'_> {
             } else if !self.late.is_empty() {
                 self.catch_up(&group, width, late.then_some((atom.op, memory.ty)));
             }
-            let (mut wrote, mut olds, mut changed) = (0, [0; 32], false);
+            let (mut wrote, mut olds, mut operands, mut changed) = (0, [0; 32], [0; 32], false);
             each(group.mask, |lane| {
                 let addr = group.addrs[lane];
                 let old = self.get(w, &place, lane, addr, width);
@@ -62,14 +62,15 @@ impl Team<'_> {
                     false => self.put(w, &place, lane, addr, width, new),
                 }
                 self.warps[w].regs.put(atom.dst, lane, old);
-                olds[lane] = old;
+                (olds[lane], operands[lane]) = (old, trim(b, 8 * width));
                 changed |= old != new;
             });
             match changed {
                 true => self.moves(),
                 false => self.looks(group.addrs[group.mask.trailing_zeros() as usize & 31]),
             }
-            let wrote = Wrote { lanes: wrote, found: Stored::Doubles(&olds), ..NOTHING };
+            let (found, operand) = (Stored::Doubles(&olds), Stored::Doubles(&operands));
+            let wrote = Wrote { lanes: wrote, found, operand, ..NOTHING };
             report(at, memory, (atom.kind, 1), &group, &place, wrote, obs);
         }
         Ok(())

@@ -13,7 +13,6 @@ pub(crate) struct Env<'a> {
     pub(crate) info: LaunchInfo<'a>,
     pub(crate) global: &'a Global,
     pub(crate) progress: &'a Progress,
-    pub(crate) module_base: u64,
     pub(crate) dynamic_shared: u32,
     pub(crate) schedule: Schedule,
     pub(crate) block_budget: u64,
@@ -32,7 +31,6 @@ impl<'a> Env<'a> {
         global: &'a Global,
         config: &Config,
         progress: &'a Progress,
-        module_base: u64,
         dynamic_shared: u32,
     ) -> Env<'a> {
         let in_convergence = info.kernel.is_before_volta();
@@ -40,7 +38,6 @@ impl<'a> Env<'a> {
             info,
             global,
             progress,
-            module_base,
             dynamic_shared,
             schedule: config.schedule,
             block_budget: config.block_budget,

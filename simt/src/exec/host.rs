@@ -67,6 +67,7 @@ impl Team<'_> {
                     wrote: at.mask,
                     stored: Stored::Same,
                     found: Stored::Unknown,
+                    operand: Stored::Unknown,
                     same: Same::default(),
                     addrs: &[offset.into(); 32],
                     alloc: None,

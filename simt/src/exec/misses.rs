@@ -12,7 +12,8 @@ use crate::place::{Places, count, element};
 
 impl Team<'_> {
     pub(super) fn places(&self) -> Places<'_> {
-        Places { kernel: self.env.info.kernel, params: self.env.info.params }
+        let info = &self.env.info;
+        Places { kernel: info.kernel, params: info.params, module: info.module }
     }
 
     #[cold]

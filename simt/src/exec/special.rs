@@ -83,7 +83,7 @@ impl Team<'_> {
             Special::ReservedBegin => info.reserved().start.into(),
             // Cooperative groups may expect this size, and the tested GPUs report it.
             Special::ReservedEnd => (info.reserved().start + 288).into(),
-            Special::Module(offset) => self.env.module_base.wrapping_add(offset),
+            Special::Module(offset) => self.env.info.module.wrapping_add(offset),
         }
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct Scene {
     params: Vec<u8>,
     /// Allocations into which the kernel's parameters point.
     buffers: Vec<Buffer>,
+    /// Address of the module's variables.
+    module: u64,
     /// Offset of the first byte of the system's shared memory.
     reserved: u32,
     /// Number of the launch, from 1.
@@ -32,6 +34,7 @@ impl Scene {
             cluster: launch.cluster,
             params: launch.params.to_vec(),
             buffers: launch.buffers.to_vec(),
+            module: launch.module,
             reserved: launch.reserved().start,
             launch: launch.number,
         }
@@ -64,7 +67,7 @@ impl Scene {
 
     /// Names an address in the notation of the source.
     pub(super) fn place(&self, space: Space, address: u64, width: u32) -> String {
-        let places = Places { kernel: &self.kernel, params: &self.params };
+        let places = Places { kernel: &self.kernel, params: &self.params, module: self.module };
         let buffer = self.buffers.iter().find(|b| address.wrapping_sub(b.base) < b.bytes.max(1));
         places.name(space, address, width, buffer.copied())
     }
@@ -80,6 +83,11 @@ impl Scene {
     /// Returns the bytes per element of an instruction's access.
     pub(super) fn width(&self, pc: u32) -> u32 {
         self.kernel.insts.get(pc as usize).map_or(1, |inst| inst.op.width())
+    }
+
+    /// Returns the number of blocks of the grid.
+    pub(super) fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&d| u64::from(d)).product()
     }
 
     /// Returns whether the kernel starts asynchronous copies.

@@ -13,8 +13,10 @@ use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
 use super::memory::lanes;
 use super::scene::Scene;
+use crate::inst::{AtomOp, Op};
 use crate::model::{AccessKind, Space};
 use crate::observer::{Access, At, HostEvent, LaunchInfo, Observer};
+use crate::place::count;
 
 /// Finds state that a launch leaves behind for the next one.
 #[derive(Debug, Clone, Default)]
@@ -23,16 +25,31 @@ pub struct State {
     scene: Option<Arc<Scene>>,
     /// The value that the first atomic of a launch found, by address.
     first: FxHashMap<u64, First>,
+    /// The number of values that differ, and that no instruction has used yet.
+    open: usize,
     launch: u64,
 }
 
-/// The value that the first atomic of a launch found.
+/// The first atomic of a launch at an address.
 #[derive(Debug, Clone)]
 struct First {
     entry: String,
     launch: u64,
+    /// The value that the atomic found.
     value: u64,
     bytes: u64,
+    at: Option<Place>,
+}
+
+/// The place of an atomic, and the launch of the previous first atomic, which found another value.
+/// It is kept until an instruction uses the value.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    pc: u32,
+    block: u64,
+    thread: u32,
+    operand: u64,
+    before: (u64, u64),
 }
 
 impl State {
@@ -46,38 +63,82 @@ impl State {
         self.found.findings()
     }
 
-    /// Handles the first atomic of this launch at an address. Records a finding if the atomic finds
-    /// a different value than in the previous launch of the same kernel.
-    fn meet(&mut self, at: &At<'_>, lane: u32, address: u64, bytes: u64, value: u64) {
-        let (Some(scene), launch) = (&self.scene, self.launch) else { return };
-        let entry = at.kernel.name().to_owned();
-        let met = First { entry, launch, value, bytes };
-        let Some(before) = self.first.insert(address, met) else { return };
-        if before.entry != at.kernel.name() || before.value == value {
+    /// Handles the first atomic of this launch at an address.
+    fn meet(&mut self, at: &At<'_>, lane: u32, address: u64, access: &Access<'_>) {
+        let Some(value) = access.found.of(lane) else { return };
+        let (entry, launch) = (at.kernel.name().to_owned(), self.launch);
+        let bytes = access.bytes().into();
+        let before = self.first.remove(&address);
+        let changed = before.filter(|b| b.entry == entry && b.value != value);
+        let place = changed.map(|before| Place {
+            pc: at.pc,
+            block: at.block.index,
+            thread: at.linear(lane),
+            operand: access.operand.of(lane).unwrap_or_default(),
+            before: (before.value, before.launch),
+        });
+        self.open += usize::from(place.is_some());
+        self.first.insert(address, First { entry, launch, value, bytes, at: place });
+    }
+
+    /// Handles an instruction that uses the value at an address. Records a finding if the first
+    /// atomic found another value than in the previous launch of the same kernel.
+    #[cold]
+    fn used(&mut self, address: u64) {
+        let launch = self.launch;
+        let Some(first) = self.first.get_mut(&address).filter(|first| first.launch == launch)
+        else {
             return;
-        }
-        self.found.add(Key::new(Fault::LeftBehind, Some(Space::Global), at.pc), 1, || {
-            let width = scene.width(at.pc);
-            let place = scene.place(Space::Global, address, width);
+        };
+        let (Some(scene), Some(place)) = (&self.scene, first.at.take()) else { return };
+        self.open -= 1;
+        let (pc, value) = (place.pc, first.value);
+        self.found.add(Key::new(Fault::LeftBehind, Some(Space::Global), pc), 1, || {
+            let name = scene.place(Space::Global, address, scene.width(pc));
+            let (old, earlier) = place.before;
             let detail = format!(
-                "{place} is {value} for the first atomic of launch {launch}, at {}, but was {} \
-                 for that of launch {}",
-                at.kernel.place(at.pc),
-                before.value,
-                before.launch
+                "{name} is {value} for the first atomic of launch {launch}, at {}, but was {old} \
+                 for that of launch {earlier}",
+                scene.kernel.place(pc)
             );
             Finding {
                 space: Some(Space::Global),
                 address,
-                place,
+                place: name,
                 detail,
-                cure: "let the last block of a launch reset it, as `atomicInc` does".into(),
+                cure: reset(scene, place),
                 ..scene.finding(
                     Fault::LeftBehind,
-                    vec![scene.site(at.block.index, at.linear(lane), at.pc, "atomic write")],
+                    vec![scene.site(place.block, place.thread, pc, "atomic write")],
                 )
             }
         });
+    }
+}
+
+/// Returns the remedy for a value that a launch does not reset.
+fn reset(scene: &Scene, place: Place) -> String {
+    let last = scene.blocks().saturating_sub(1);
+    let operand = place.operand;
+    match scene.kernel.insts.get(place.pc as usize).map(|inst| &inst.op) {
+        Some(Op::Atomic(atom)) if atom.op == AtomOp::Inc && operand == last => format!(
+            "its limit is {operand}, so it returns to 0 after {}; let each block of the launch \
+             increment it once",
+            count(operand + 1, "increment")
+        ),
+        Some(Op::Atomic(atom)) if atom.op == AtomOp::Inc => format!(
+            "its limit is {operand}, and `atomicInc` resets it only after {}; use the limit \
+             gridDim.x - 1, which is {last}",
+            count(operand.saturating_add(1), "increment")
+        ),
+        Some(Op::Atomic(atom)) if atom.op == AtomOp::Add && operand == 1 => {
+            "let the last block of a launch reset it, as `atomicInc` with the limit gridDim.x - 1 \
+             does"
+                .into()
+        }
+        _ => "let the last block of a launch reset it to 0, for example with `atomicExch`, which \
+              also returns the value"
+            .into(),
     }
 }
 
@@ -104,23 +165,32 @@ impl Observer for State {
     }
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
-        self.launch = launch.number;
+        (self.launch, self.open) = (launch.number, 0);
         self.found.begin(launch.kernel.name(), launch.number);
         self.scene = Some(Arc::new(Scene::new(launch)));
     }
 
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
-        // A `red` instruction returns no value, so no result depends on the old value.
-        if access.kind != AccessKind::Atomic || access.space != Space::Global {
+        if access.space != Space::Global {
+            return;
+        }
+        if access.kind.is_atomic() {
+            for lane in lanes(access.mask) {
+                let address = access.addrs[lane as usize];
+                let met = self.first.get(&address).is_some_and(|f| f.launch == self.launch);
+                if !met {
+                    self.meet(at, lane, address, access);
+                }
+            }
+        }
+        // A `red` instruction returns no value, so no result depends on the old value yet.
+        if self.open == 0 || !matches!(access.kind, AccessKind::Atomic | AccessKind::Load) {
             return;
         }
         for lane in lanes(access.mask) {
-            let address = access.addrs[lane as usize];
-            if self.first.get(&address).is_some_and(|first| first.launch == self.launch) {
-                continue;
-            }
-            if let Some(value) = access.found.of(lane) {
-                self.meet(at, lane, address, access.bytes().into(), value);
+            let first = access.addrs[lane as usize];
+            for element in 0..u64::from(access.vector) {
+                self.used(first + element * u64::from(access.width));
             }
         }
     }

@@ -37,6 +37,8 @@ pub struct LaunchInfo<'a> {
     pub params: &'a [u8],
     /// Allocations into which a parameter points.
     pub buffers: &'a [Buffer],
+    /// Address of the module's variables, or 0 if it has none.
+    pub module: u64,
     /// Whether events of several blocks may interleave.
     pub interleaved: bool,
 }
@@ -162,6 +164,8 @@ pub struct Access<'a> {
     pub stored: Stored<'a>,
     /// The values that an atomic reads in each lane; unknown for other accesses.
     pub found: Stored<'a>,
+    /// The first operand of an atomic in each lane; unknown for other accesses.
+    pub operand: Stored<'a>,
     /// Compares the values that a store writes.
     pub same: Same<'a>,
     /// Address of the first byte for each lane that takes part; unspecified for other lanes.

@@ -21,6 +21,68 @@ pub(super) const LEFT: &[(&str, Edit)] = &[
         },
     ),
     (
+        "v10-fixed-tree",
+        Edit {
+            name: "22-own-ticket-not-reset",
+            edits: &[
+                (
+                    "struct alignas(16) Vector",
+                    "__device__ unsigned int mine;\nstruct alignas(16) Vector",
+                ),
+                ("atomicInc(tickets, gridDim.x - 1)", "atomicAdd(&mine, 1)"),
+            ],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "`mine` is 32 for the first atomic of launch 2, at line 56, but was 0 for that of launch 1: let the last block of a launch reset it",
+            ],
+        },
+    ),
+    (
+        "counter",
+        Edit {
+            name: "22-wrong-limit",
+            edits: &[("\"r\"(gridDim.x - 1)", "\"r\"(gridDim.x)")],
+            n: "2^18",
+            code: 1,
+            said: &[
+                "`tickets[0]` is 64 for the first atomic of launch 2, at line 16, but was 0",
+                "its limit is 64, and `atomicInc` resets it only after 65 increments; use the limit gridDim.x - 1, which is 63",
+            ],
+        },
+    ),
+    (
+        "v13-exact-sum",
+        Edit {
+            name: "22-digits-not-reset",
+            edits: &[("atomicExch(digits + tid, 0)", "digits[tid]")],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "for the first atomic of launch 2, at line ",
+                "let the last block of a launch reset it to 0, for example with `atomicExch`",
+            ],
+        },
+    ),
+    (
+        "v13-exact-sum",
+        Edit {
+            // The upper half of the last digit's word does not affect the sum.
+            name: "22-last-digit-not-reset",
+            edits: &[(
+                "atomicExch(digits + tid, 0)",
+                "atomicExch(digits + tid, (Digits)(tid == My::digits - 1) << 32)",
+            )],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "although its sums are right: `digits` was zero when it began but not when it ended",
+                "`digits[9]` is 4294967296 for the first atomic of launch 2",
+                "reset it to 0, for example with `atomicExch`",
+            ],
+        },
+    ),
+    (
         "v11-mailbox",
         Edit {
             name: "23-flag-not-taken-down",

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// What the threads of a launch have executed so far.
+/// The fences, signals and warp barriers that a launch has executed so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Done {
     /// The lanes that executed a fence, or an atomic or strong store in global memory, in any
