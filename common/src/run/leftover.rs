@@ -324,7 +324,7 @@ done:
             .replace(".visible", ".global .align 4 .u32 counter;\n.visible")
             .replace("exch.b32 %x, [%boxes+12], 5", "add.u32 %x, [counter], 1");
         let wrong = posted(&own).expect("it gives 33");
-        let own = "`counter[0]` is 1 for the first atomic of launch 2, at PTX line 29";
+        let own = "`counter` is 1 for the first atomic of launch 2, at PTX line 29";
         assert!(wrong.contains(own) && wrong.contains("but was 0 for that of launch 1"), "{wrong}");
         let wrong = posted(&constant).expect("it gives 33, and a flag is set");
         assert!(wrong.contains("is 5 for the first atomic of launch 2, at PTX line 28"), "{wrong}");

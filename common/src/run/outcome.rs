@@ -381,7 +381,7 @@ mod tests {
         on_the_interpreter_with(&stores, |job, workload| {
             let wrong = job.verify(workload).unwrap().wrong.expect("it gives n + 1").to_string();
             assert!(
-                wrong.ends_with("; its tickets or message flags were zero when it began but not when it ended: let the last block reset them"),
+                wrong.ends_with("; `runs` was zero when it began but not when it ended: let the last block that uses it reset it to 0"),
                 "{wrong}"
             );
         });
