@@ -158,6 +158,7 @@ mod tests {
                       atom.acq_rel.gpu.global.inc.u32 %lane, [%t], %grid;\n\
                       setp.ne.u32 %p, %lane, %grid;\n@%p ret;\nsetp.eq.u32 %p, %block, %grid;";
         played::TURNING
+            .replace("sm_60", "sm_70")
             .replace(".param .u64 n)", ".param .u64 n, .param .u64 tickets)")
             .replace(".reg .u64 %in", ".reg .u64 %t, %in")
             .replace("or.b32 %lane, %lane, %block;", "")
