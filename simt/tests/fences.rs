@@ -189,3 +189,55 @@ fn a_mask_that_omits_a_lane_is_named() {
         }
     }
 }
+
+/// Warp 0 stores a value and releases a flag, warp 1 passes the flag on, and warp 2 acquires it and
+/// reads the value.
+const CHAIN: &str = "shr.u32 %r3, %r1, 5;
+    and.b32 %r4, %r1, 31;
+    setp.ne.u32 %p1, %r4, 0;
+    st.shared.u32 [h+8], 0;
+    bar.sync 0;
+    @%p1 bra end;
+    setp.ne.u32 %p2, %r3, 0;
+    @%p2 bra second;
+    st.shared.u32 [h], 7;
+    st.release.cta.shared.u32 [h+8], 1;
+    bra end;
+    second:
+    setp.ne.u32 %p2, %r3, 1;
+    @%p2 bra third;
+    one:
+    SEEN.shared.u32 %r5, [h+8];
+    setp.ne.u32 %p3, %r5, 1;
+    @%p3 bra one;
+    PASS
+    bra end;
+    third:
+    ld.acquire.cta.shared.u32 %r5, [h+8];
+    setp.ne.u32 %p3, %r5, 2;
+    @%p3 bra third;
+    ld.shared.u32 %r6, [h];
+    end:";
+
+/// A store ends the releases of other threads; an atomic read-modify-write continues them.
+#[test]
+fn a_store_ends_the_releases_of_other_threads() {
+    let (store, add) =
+        ("st.release.cta.shared.u32 [h+8], 2;", "atom.relaxed.cta.shared.add.u32 %r6, [h+8], 1;");
+    for (seen, pass, races) in [
+        ("ld.relaxed.cta", store, true),
+        ("ld.acquire.cta", store, false),
+        ("ld.relaxed.cta", add, false),
+        ("ld.relaxed.cta", "st.relaxed.cta.shared.u32 [h+8], 2;", true),
+    ] {
+        for schedule in SCHEDULES {
+            let body = CHAIN.replace("SEEN", seen).replace("PASS", pass);
+            let (faults, said) = run(&body, 1, 96, schedule);
+            assert_eq!(
+                faults.contains(&Fault::DataRace),
+                races,
+                "{seen} {pass} {schedule}: {said}"
+            );
+        }
+    }
+}

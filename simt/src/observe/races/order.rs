@@ -32,6 +32,9 @@ impl Races {
                 self.take(place, rank, warp, 1 << lane, r, acquires);
             }
             if access.wrote >> lane & 1 == 1 {
+                if !access.kind.reads() {
+                    self.logs.overwrite(key, (at.block.index as u32, warp), lane);
+                }
                 if releases {
                     let cluster = &mut self.clusters[place];
                     let last = fresh.take().filter(|_| !acquires);

@@ -179,6 +179,17 @@ impl Logs {
         })
     }
 
+    /// Removes the releases that a store by this lane ends: a thread that reads the stored value is
+    /// ordered after no release of another thread. An atomic read-modify-write ends none. PTX ISA,
+    /// "Release and Acquire Patterns" and "Observation Order".
+    pub(super) fn overwrite(&mut self, key: (u64, u64), own: (u32, u32), lane: u32) {
+        let Some(log) = self.get(key) else { return };
+        let warps = &self.logs[log as usize].warps;
+        if warps.iter().any(|(of, releases)| *of != own || releases.lanes != 1 << lane) {
+            self.keys.remove(&key);
+        }
+    }
+
     /// Replaces the log of an address with an empty one.
     pub(super) fn renew(&mut self, key: (u64, u64)) -> u32 {
         self.keys.remove(&key);
