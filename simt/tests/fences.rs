@@ -195,7 +195,8 @@ fn a_mask_that_omits_a_lane_is_named() {
 const CHAIN: &str = "shr.u32 %r3, %r1, 5;
     and.b32 %r4, %r1, 31;
     setp.ne.u32 %p1, %r4, 0;
-    st.shared.u32 [h+8], 0;
+    setp.ne.u32 %p4, %r1, 0;
+    @!%p4 st.shared.u32 [h+8], 0;
     bar.sync 0;
     @%p1 bra end;
     setp.ne.u32 %p2, %r3, 0;
