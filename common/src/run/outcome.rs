@@ -118,7 +118,7 @@ impl Outcome {
             return Some("the kernel adds every element, but the partial sums in its buffers are not those of the plan: change the stages of the plan, or let the kernel store the partial sums that the plan names, in that order".into());
         }
         (mismatch.run == Run::First && !told).then(|| {
-            "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, and which sums they combine".into()
+            "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, which sums they combine, and whether each variable is initialized".into()
         })
     }
 }

@@ -235,9 +235,6 @@ impl Finding {
                 self.place,
                 one.at
             ),
-            [one] if self.fault == Fault::BadLane => {
-                format!("{} at {}: {}", one.who(false), one.at, self.detail)
-            }
             _ => self.detail.clone(),
         };
         if self.cure.is_empty() { what } else { format!("{what}: {}", self.cure) }
