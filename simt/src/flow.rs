@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::inst::{Dst, Inst, Op, Role, Src};
+use crate::inst::{AtomOp, Dst, Inst, Op, Role, Src, Sync};
 
 /// The number of a register, which is unique across all widths.
 pub(crate) type Reg = u32;
@@ -101,10 +101,15 @@ impl Flow {
     pub(crate) fn new(insts: &[Inst]) -> Option<Flow> {
         let unset = unset(insts);
         let copied = copied(insts);
-        if unset.is_empty() && copied.iter().all(|bytes| *bytes == 0) {
+        let sources: Vec<bool> = insts
+            .iter()
+            .zip(&copied)
+            .map(|(inst, copied)| *copied != 0 || is_shuffle(&inst.op))
+            .collect();
+        if unset.is_empty() && !sources.contains(&true) {
             return None;
         }
-        let watch = watch(insts, &unset, &copied);
+        let watch = watch(insts, &unset, &sources);
         Some(Flow { unset, watch, copied })
     }
 }
@@ -214,6 +219,13 @@ fn copied(insts: &[Inst]) -> Vec<u64> {
     }
     let mut out = vec![0; insts.len()];
     for (pc, inst) in insts.iter().enumerate() {
+        if let Op::Atomic(atom) = &inst.op
+            && atom.op == AtomOp::Exch
+            && atom.unread
+        {
+            // The old value is dropped.
+            out[pc] = (1 << atom.memory.ty.bytes()) - 1;
+        }
         if let Op::Load { memory, dsts } = &inst.op {
             let width = memory.ty.bytes();
             let of =
@@ -228,8 +240,14 @@ fn copied(insts: &[Inst]) -> Vec<u64> {
     out
 }
 
-/// Returns, for each instruction, whether it accesses a register that may be uninitialized.
-fn watch(insts: &[Inst], unset: &[Reg], copied: &[u64]) -> Vec<bool> {
+/// Returns whether an operation is a shuffle, whose source lane might not take part.
+pub(crate) fn is_shuffle(op: &Op) -> bool {
+    matches!(op, Op::Sync { op, .. } if matches!(**op, Sync::Shuffle { .. }))
+}
+
+/// Returns, for each instruction, whether it accesses a register that may be uninitialized. The
+/// results of `sources` may be uninitialized.
+fn watch(insts: &[Inst], unset: &[Reg], sources: &[bool]) -> Vec<bool> {
     let (mut readers, mut writes) = (Table::default(), Table::default());
     for (pc, inst) in (0..).zip(insts) {
         let on_read = &mut |reg, _| readers.push(reg, pc);
@@ -238,7 +256,7 @@ fn watch(insts: &[Inst], unset: &[Reg], copied: &[u64]) -> Vec<bool> {
     let mut may: FxHashSet<Reg> = unset.iter().copied().collect();
     let (mut watch, mut work) = (vec![false; insts.len()], unset.to_vec());
     let mut touched: Vec<u32> =
-        (0..).zip(copied).filter(|(_, bytes)| **bytes != 0).map(|(pc, _)| pc).collect();
+        (0..).zip(sources).filter(|(_, source)| **source).map(|(pc, _)| pc).collect();
     loop {
         for pc in touched.drain(..) {
             if !std::mem::replace(&mut watch[pc as usize], true) {

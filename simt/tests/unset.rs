@@ -81,8 +81,73 @@ fn a_sum_that_is_never_set_passes_through_arithmetic() {
         "mov.b64 %rd9, {%r2, %r3};\nmov.b64 {%r5, %r6}, %rd9;\nst.global.u32 [%rd5], %r6;",
         "add.cc.u32 %r5, %r3, 1;\naddc.u32 %r6, %r2, 0;\nst.global.u32 [%rd5], %r6;",
     ] {
-        unset(&format!("{start}{way}"), 32, "stores an uninitialized variable at PTX line");
+        let words = "a value that was computed from an uninitialized variable at PTX line 23: \
+                     initialize the variable that is used at PTX line 23 where it is declared";
+        unset(&format!("{start}{way}"), 32, words);
     }
+}
+
+/// Copies of a variable are uses of this variable, and the lanes may use different variables.
+#[test]
+fn a_value_is_not_called_the_variable_that_it_was_computed_from() {
+    let store = "st.global.u32 [%rd5], %r3;";
+    let direct = "thread 0 stores an uninitialized variable at PTX line";
+    unset(&format!("mov.u32 %r3, %r4;\n{store}"), 32, direct);
+    unset(
+        &format!("mov.b64 %rd9, {{%r4, %r1}};\nmov.b64 {{%r3, %r5}}, %rd9;\n{store}"),
+        32,
+        direct,
+    );
+    unset(
+        &format!("add.u32 %r5, %r4, 1;\nmov.u32 %r3, %r5;\nmul.lo.u32 %r3, %r3, 7;\n{store}"),
+        32,
+        "thread 0 stores at PTX line 25 a value that was computed from an uninitialized variable at \
+         PTX line 22: initialize the variable that is used at PTX line 22",
+    );
+    unset(
+        &format!("@%p1 add.u32 %r3, %r4, 1;\n@!%p1 add.u32 %r3, %r6, 2;\n{store}"),
+        32,
+        "thread 0 stores at PTX line 24 a value that was computed from an uninitialized variable at \
+         PTX line 22",
+    );
+    unset(
+        "add.u32 %r5, %r4, 1;\nsetp.eq.u32 %p2, %r5, 7;\n@%p2 bra end;\nend:",
+        32,
+        "thread 0 uses as a condition at PTX line 24 a value that was computed from an \
+         uninitialized variable at PTX line 22",
+    );
+}
+
+/// In rounds of a sum of 16 lanes, some lanes receive values of lanes that do not take part. Only
+/// lane 0 uses its sum.
+#[test]
+fn an_undefined_value_of_a_shuffle_is_no_error_until_it_is_used() {
+    let sum = |end: &str| {
+        let round = |s: u32| {
+            format!("shfl.sync.down.b32 %r5, %r3, {s}, 31, 0xffff;\nadd.u32 %r3, %r3, %r5;\n")
+        };
+        let rounds: String = [8, 4, 2, 1].into_iter().map(round).collect();
+        format!(
+            "setp.gt.u32 %p2, %r1, 15;\nsetp.eq.u32 %p3, %r1, 0;\nmov.u32 %r3, %r1;\n\
+             @%p2 bra end;\n{rounds}{end}\nend:"
+        )
+    };
+    clean(&sum("@%p3 st.global.u32 [%rd5], %r3;"));
+    clean(&sum(""));
+    // Lanes 1 to 15 store undefined sums.
+    let findings = found(&sum("st.global.u32 [%rd5], %r3;"));
+    let [one] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((one.fault, one.times), (Fault::BadLane, 15), "{one}");
+    let words = "thread 1 stores at PTX line 34 a value of the shuffle at PTX line 26, but the \
+                 source lane does not take part in the shuffle: the value is undefined";
+    assert!(one.to_string().contains(words), "{one}");
+    // A mask that names a lane that never comes is still an error.
+    let waits = sum("").replace("0xffff;", "-1;").replace("\nend:", "\nend: bar.warp.sync -1;");
+    let mut device = Device::new(Schedule::Converged);
+    let (input, out) = (device.put(&[1; 1024]), device.room(1024));
+    let args = vec![Arg::U64(input), Arg::U64(out)];
+    let error = device.launch(&module(&waits), &launch("test", 1, 32, 0, args)).unwrap_err();
+    assert!(error.to_string().contains("waits for every lane in its mask"), "{error}");
 }
 
 #[test]

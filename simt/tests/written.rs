@@ -148,3 +148,24 @@ fn local_memory_is_exact() {
         );
     }
 }
+
+/// An exchange reads the old value, but drops it if the program does not use the result.
+#[test]
+fn an_exchange_may_drop_an_uninitialized_value() {
+    let exchange = "atom.global.exch.b32 %r4, [%rd3], %r1;";
+    for (also, faults) in [
+        (exchange.to_owned(), vec![]),
+        (format!("{exchange}\nst.global.u32 [%rd3], %r4;"), vec![Fault::Uninitialized]),
+        (exchange.replace("exch", "add").replace("b32", "u32"), vec![Fault::Uninitialized]),
+    ] {
+        for schedule in SCHEDULES {
+            let mut device = Device::new(schedule);
+            let out = device.gpu.alloc(4 * 40).unwrap();
+            device
+                .launch(&odd_blocks(&also), &launch("odd", 4, 1, 0, vec![Arg::U64(out)]))
+                .unwrap();
+            let found: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
+            assert_eq!(found, faults, "{schedule} {also}: {}", device.said());
+        }
+    }
+}

@@ -100,7 +100,7 @@ impl Outcome {
             return Some("the sum is NaN, although all elements are finite: is a variable read before it is set, so that the compiler may give it any value?".into());
         }
         (mismatch.run == Run::First && !told).then(|| match schedule {
-            Schedule::Converged => "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, and which sums they combine".into(),
+            Schedule::Converged => "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, which sums they combine, and whether each variable is initialized".into(),
             _ => format!("the checks found no error in memory accesses and barriers; run the step without `--schedule`, and if its sum is then right, the sum depends on the order {schedule}: let no thread or block use a value before a barrier, flag or ticket shows that it is complete"),
         })
     }

@@ -129,7 +129,7 @@ impl Team<'_> {
         for (pc, mask, op) in ops {
             match *op {
                 Sync::Barrier => {}
-                Sync::Shuffle { .. } => self.shuffle(w, [pc, mask], op, tracks, &given, obs),
+                Sync::Shuffle { .. } => self.shuffle(w, [pc, mask], op, tracks, &given),
                 Sync::VoteAll { dst, .. } => self.put_result(w, mask, dst, u64::from(held == here)),
                 Sync::VoteAny { dst, .. } => self.put_result(w, mask, dst, u64::from(held != 0)),
                 Sync::VoteUni { dst, .. } => {
@@ -229,15 +229,7 @@ impl Team<'_> {
     }
 
     /// Gives each lane at one instruction the value of its source lane.
-    fn shuffle<O: Observer>(
-        &mut self,
-        w: usize,
-        [pc, mask]: [u32; 2],
-        op: &Sync,
-        tracks: bool,
-        given: &Given,
-        obs: &mut O,
-    ) {
+    fn shuffle(&mut self, w: usize, [pc, mask]: [u32; 2], op: &Sync, tracks: bool, given: &Given) {
         let &Sync::Shuffle { mode, dst, p, .. } = op else { return };
         let mut out = [0u32; 32];
         let mut inside = 0u32;
@@ -247,7 +239,8 @@ impl Team<'_> {
             let (distance, bounds) = given.reads[i];
             let (source, yes) = source_lane(mode, i as u32, distance as u32, bounds as u32);
             inside |= u32::from(yes) << i;
-            without.bytes[i] = given.unset.bytes[source as usize & 31];
+            let from = source as usize & 31;
+            (without.bytes[i], without.from[i]) = (given.unset.bytes[from], given.unset.from[from]);
             out[i] = if given.lanes >> source & 1 == 1 {
                 given.a[source as usize] as u32
             } else {
@@ -255,10 +248,12 @@ impl Team<'_> {
                 UNDEFINED
             };
         });
-        if undefined != 0 {
-            obs.undefined_lanes(&self.at(w, pc, mask), undefined);
+        if undefined != 0 && self.flow.is_some() {
+            // The value is undefined, which is an error only if an instruction uses it.
+            each(undefined, |i| (without.bytes[i], without.from[i]) = (0x0f, pc));
+            without.loaded = false;
         }
-        if tracks {
+        if tracks || without.bytes != [0; 32] {
             self.put_shuffled(w, mask, [dst, p], &without);
         }
         let regs = &mut self.warps[w].regs;

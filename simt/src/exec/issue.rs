@@ -176,7 +176,11 @@ impl Team<'_> {
             Op::CopyArrive { mbar, counts } => self.copy_arrive(w, &at, mbar, *counts, obs)?,
             Op::ProxyFence => obs.proxy_fence(&at),
             Op::Trap => {
-                return Err(Fault::new(TrapKind::Explicit, active.trailing_zeros() as usize, ""));
+                let detail = "the kernel calls `__trap()`, or the compiler inserted a trap because \
+                              the source's behaviour is undefined here, for example because a \
+                              pointer is uninitialized";
+                let lane = active.trailing_zeros() as usize;
+                return Err(Fault::new(TrapKind::Explicit, lane, detail));
             }
             other => self.address(w, active, other)?,
         }

@@ -5,10 +5,10 @@
 //! selected does not count as used.
 
 use super::team::Team;
-use super::warp::{Unset, each};
-use crate::flow::{Flow, read, written};
-use crate::inst::{Alu, Bool, Dst, F, Op, Role, Src, Sync, Window};
-use crate::observer::{At, Observer, Space};
+use super::warp::{NONE, Unset, each};
+use crate::flow::{Flow, is_shuffle, read, written};
+use crate::inst::{Alu, Bool, Dst, F, Op, Role, Src, Window};
+use crate::observer::{At, Observer, Space, Unwritten, Use};
 
 /// Returns a mask of all bytes of a destination register.
 fn whole(dst: Dst) -> u8 {
@@ -78,15 +78,36 @@ impl Team<'_> {
             }
             return;
         }
-        if matches!(&inst.op, Op::Sync { op, .. } if matches!(**op, Sync::Shuffle { .. })) {
+        if is_shuffle(&inst.op) {
             // The uninitialized bytes of a shuffle's result are known only when all lanes have
             // arrived.
             return;
         }
         for (i, dst) in dsts.into_iter().enumerate() {
             let Some(reg) = written(dst) else { continue };
-            let new = self.computed(w, active, &inst.op, i, dst, &uses);
+            let mut new = self.computed(w, active, &inst.op, i, dst, &uses);
+            self.trace(w, pc, active, &uses, &mut new);
             self.warps[w].regs.set_unset(reg, active, &new);
+        }
+    }
+
+    /// Sets the origin of the uninitialized bytes of an instruction's result. A copy of a variable
+    /// has no origin of its own.
+    fn trace(&self, w: usize, pc: u32, active: u32, uses: &[(Src, Role)], new: &mut Unset) {
+        if new.bytes == [0; 32] {
+            return;
+        }
+        new.from = [NONE; 32];
+        for (src, role) in uses {
+            let unset = self.warps[w].regs.unset(*src, active);
+            each(unset.lanes(0xff), |i| {
+                let own = if *role == Role::Copy { NONE } else { pc };
+                match unset.from[i] {
+                    NONE if new.from[i] == NONE => new.from[i] = own,
+                    NONE => {}
+                    from => new.from[i] = from,
+                }
+            });
         }
     }
 
@@ -100,9 +121,23 @@ impl Team<'_> {
         what: &'static str,
         obs: &mut O,
     ) {
-        let lanes = self.warps[w].regs.unset(src, at.mask).lanes(bytes);
+        let unset = self.warps[w].regs.unset(src, at.mask);
+        let lanes = unset.lanes(bytes);
         if let (true, Some(reg)) = (lanes != 0, read(src)) {
-            obs.unset(at, lanes, what);
+            let mut left = lanes;
+            while left != 0 {
+                let pc = unset.from[left.trailing_zeros() as usize & 31];
+                let mut same = 0;
+                each(left, |i| same |= u32::from(unset.from[i] == pc) << i);
+                let insts = &self.env.info.kernel.insts;
+                let from = match insts.get(pc as usize).map(|inst| is_shuffle(&inst.op)) {
+                    Some(true) => Unwritten::Shuffle(pc),
+                    Some(false) => Unwritten::Value(pc),
+                    None => Unwritten::Variable,
+                };
+                obs.unset(at, same, Use { what, from });
+                left &= !same;
+            }
             self.warps[w].regs.set_unset(reg, lanes, &Unset::NONE);
         }
     }
@@ -219,7 +254,7 @@ impl Team<'_> {
     /// Collects the uninitialized bytes of a shuffle's operand, for the lanes of `mask`.
     pub(super) fn shuffled(&self, w: usize, mask: u32, src: Src, into: &mut Unset) {
         let unset = self.warps[w].regs.unset(src, mask);
-        each(mask, |i| into.bytes[i] = unset.bytes[i]);
+        each(mask, |i| (into.bytes[i], into.from[i]) = (unset.bytes[i], unset.from[i]));
         into.loaded &= unset.loaded || unset.bytes == [0; 32];
     }
 

@@ -5,7 +5,7 @@ use crate::flow::{Reg, read};
 use crate::inst::{Dst, NOWHERE, Src};
 use rustc_hash::FxHashMap;
 
-/// The index that stands for no convergence barrier.
+/// The index that stands for no convergence barrier, or for no instruction.
 pub(super) const NONE: u32 = u32::MAX;
 /// The mask of all lanes.
 pub(super) const FULL: u32 = u32::MAX;
@@ -315,10 +315,13 @@ impl Warp {
 pub(super) struct Unset {
     pub(super) bytes: [u8; 32],
     pub(super) loaded: bool,
+    /// For each lane, the instruction that first used the variable, or the shuffle from a lane that
+    /// does not take part; [`NONE`] for the variable itself.
+    pub(super) from: [u32; 32],
 }
 
 impl Unset {
-    pub(super) const NONE: Unset = Unset { bytes: [0; 32], loaded: true };
+    pub(super) const NONE: Unset = Unset { bytes: [0; 32], loaded: true, from: [NONE; 32] };
 
     /// Returns the lanes in which at least one of these bytes is uninitialized.
     pub(super) fn lanes(&self, bytes: u8) -> u32 {
@@ -352,7 +355,7 @@ impl Regs {
             return;
         }
         let old = self.unset.entry(reg).or_insert_with(|| Box::new(Unset::NONE));
-        each(active, |i| old.bytes[i] = new.bytes[i]);
+        each(active, |i| (old.bytes[i], old.from[i]) = (new.bytes[i], new.from[i]));
         old.loaded &= new.loaded;
     }
 }

@@ -251,9 +251,6 @@ impl Finding {
                 one.at,
                 if self.fault == Fault::Ended { "have ended" } else { "not have started" }
             ),
-            [one] if self.fault == Fault::BadLane => {
-                format!("{} at {}: {}", one.who(false), one.at, self.detail)
-            }
             _ => self.detail.clone(),
         };
         if self.cure.is_empty() { what } else { format!("{what}: {}", self.cure) }

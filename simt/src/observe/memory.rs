@@ -14,7 +14,8 @@ use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
 use super::parts::Parts;
 use super::scene::Scene;
-use crate::observer::{Access, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space};
+use super::uses;
+use crate::observer::{Access, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space, Use};
 use crate::{Trap, TrapKind};
 
 /// Finds reads of uninitialized global, shared and local memory, byte by byte.
@@ -428,25 +429,10 @@ impl Observer for Memory {
     }
 
     #[cold]
-    fn unset(&mut self, at: &At<'_>, lanes: u32, what: &'static str) {
-        let Some(scene) = &self.scene else { return };
+    fn unset(&mut self, at: &At<'_>, lanes: u32, of: Use) {
+        let Some(scene) = self.scene.as_ref().filter(|_| !of.is_of_shuffle()) else { return };
         let key = Key::new(Fault::Unset, None, at.pc);
-        self.found.add(key, lanes.count_ones().into(), || {
-            let site = scene.site(at.block.index, at.linear(lanes.trailing_zeros()), at.pc, "use");
-            let who = crate::place::thread(site.thread);
-            let line = &site.at;
-            let does = match what {
-                "" => format!("stores an uninitialized variable at {line}"),
-                _ => format!("uses an uninitialized variable as {what} at {line}"),
-            };
-            Finding {
-                detail: format!("{who} {does}"),
-                cure: "initialize the variable where it is declared (`= 0` for a sum), or assign \
-                       it on every path"
-                    .into(),
-                ..scene.finding(Fault::Unset, vec![site])
-            }
-        });
+        self.found.add(key, lanes.count_ones().into(), || uses::of_variable(scene, at, lanes, of));
     }
 
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {

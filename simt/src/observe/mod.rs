@@ -11,6 +11,7 @@ mod scene;
 mod state;
 mod sync;
 mod trace;
+mod uses;
 
 pub use finding::{Fault, Finding, Site};
 pub use memory::Memory;

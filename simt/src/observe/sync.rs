@@ -2,8 +2,8 @@
 //! shuffles from lanes that do not take part.
 //!
 //! Most of these faults stop the kernel, because its further behaviour is undefined. This observer
-//! turns the trap into a finding. A shuffle from a lane that does not take part is also reported,
-//! but the kernel continues with an undefined value.
+//! turns the trap into a finding. After a shuffle from a lane that does not take part, the kernel
+//! continues with an undefined value, and only a use of this value is reported.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
 use super::scene::Scene;
-use crate::observer::{Arrive, At, Complete, LaunchInfo, Level, Observer, Parted};
+use super::uses;
+use crate::observer::{Arrive, At, Complete, LaunchInfo, Level, Observer, Parted, Unwritten, Use};
 use crate::{Trap, TrapKind};
 
 /// Finds misused barriers, misused warp-wide exchanges and failed assertions.
@@ -135,18 +136,17 @@ impl Observer for Sync {
         });
     }
 
-    fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
-        let Some(scene) = &self.scene else { return };
-        let lane = lanes.trailing_zeros() & 31;
+    fn tracks(&self) -> bool {
+        true
+    }
+
+    /// Reports the use of a value from a lane that does not take part in a shuffle. PTX leaves the
+    /// value undefined, but not the behaviour, so a value that is not used is not an error.
+    fn unset(&mut self, at: &At<'_>, lanes: u32, of: Use) {
+        let (Some(scene), Unwritten::Shuffle(pc)) = (&self.scene, of.from) else { return };
         let key = Key::new(Fault::BadLane, None, at.pc);
-        self.found.add(key, u64::from(lanes.count_ones()), || {
-            let site = scene.site(at.block.index, at.linear(lane), at.pc, "shuffle");
-            Finding {
-                detail: "a shuffle from a lane that does not take part".into(),
-                cure: "the value is undefined; let every source lane take part".into(),
-                ..scene.finding(Fault::BadLane, vec![site])
-            }
-        });
+        let times = lanes.count_ones().into();
+        self.found.add(key, times, || uses::of_shuffle(scene, at, lanes, (of.what, pc)));
     }
 
     fn parted(&mut self, at: &At<'_>, parted: &Parted) {

@@ -2,7 +2,7 @@
 
 use super::{
     Access, Arrive, At, Block, Collective, Complete, Copy, CopyGroup, HostEvent, LaunchInfo,
-    Mbarrier, Observer, Order, Parted, Scope, Space,
+    Mbarrier, Observer, Order, Parted, Scope, Space, Use,
 };
 use crate::Trap;
 
@@ -61,8 +61,8 @@ macro_rules! tuple {
             fn carried(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, bytes: u8) {
                 $(self.$n.carried(at, lane, space, address, bytes);)+
             }
-            fn unset(&mut self, at: &At<'_>, lanes: u32, what: &'static str) {
-                $(self.$n.unset(at, lanes, what);)+
+            fn unset(&mut self, at: &At<'_>, lanes: u32, of: Use) {
+                $(self.$n.unset(at, lanes, of);)+
             }
             fn copy(&mut self, at: &At<'_>, copy: &Copy) {
                 $(self.$n.copy(at, copy);)+
@@ -85,9 +85,6 @@ macro_rules! tuple {
             #[inline]
             fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {
                 $(self.$n.collective(at, kind, members);)+
-            }
-            fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
-                $(self.$n.undefined_lanes(at, lanes);)+
             }
             fn parted(&mut self, at: &At<'_>, parted: &Parted) {
                 $(self.$n.parted(at, parted);)+
@@ -172,8 +169,8 @@ impl<O: Observer> Observer for Option<O> {
     fn carried(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, bytes: u8) {
         self.iter_mut().for_each(|o| o.carried(at, lane, space, address, bytes));
     }
-    fn unset(&mut self, at: &At<'_>, lanes: u32, what: &'static str) {
-        self.iter_mut().for_each(|o| o.unset(at, lanes, what));
+    fn unset(&mut self, at: &At<'_>, lanes: u32, of: Use) {
+        self.iter_mut().for_each(|o| o.unset(at, lanes, of));
     }
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {
         self.iter_mut().for_each(|o| o.copy(at, copy));
@@ -196,9 +193,6 @@ impl<O: Observer> Observer for Option<O> {
     #[inline]
     fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {
         self.iter_mut().for_each(|o| o.collective(at, kind, members));
-    }
-    fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {
-        self.iter_mut().for_each(|o| o.undefined_lanes(at, lanes));
     }
     fn parted(&mut self, at: &At<'_>, parted: &Parted) {
         self.iter_mut().for_each(|o| o.parted(at, parted));

@@ -10,6 +10,7 @@
 
 mod compose;
 mod stored;
+mod unwritten;
 
 use std::ops::Range;
 
@@ -17,6 +18,7 @@ use crate::Trap;
 use crate::kernel::Kernel;
 pub use crate::model::{AccessKind, Buffer, CopyGroup, Order, Scope, Space};
 pub use stored::{Same, Stored};
+pub use unwritten::{Unwritten, Use};
 
 /// The properties of a launch that observers receive.
 #[derive(Debug, Clone, Copy)]
@@ -433,9 +435,8 @@ pub trait Observer: Send + Sized {
     /// starting at `address`.
     fn carried(&mut self, at: &At<'_>, lane: u32, space: Space, address: u64, bytes: u8) {}
 
-    /// Called when `lanes` read an uninitialized variable. `what` states the use of the variable
-    /// (an address, a condition and so on), and is empty if the variable is stored.
-    fn unset(&mut self, at: &At<'_>, lanes: u32, what: &'static str) {}
+    /// Called when `lanes` use an uninitialized value.
+    fn unset(&mut self, at: &At<'_>, lanes: u32, of: Use) {}
 
     /// Called when an asynchronous copy begins.
     fn copy(&mut self, at: &At<'_>, copy: &Copy) {}
@@ -460,10 +461,6 @@ pub trait Observer: Send + Sized {
     /// instruction that took part, with its lanes in `at.mask`.
     #[inline]
     fn collective(&mut self, at: &At<'_>, kind: Collective, members: u32) {}
-
-    /// Called when `lanes` of a shuffle read from a lane that does not take part. The results of
-    /// these lanes are undefined.
-    fn undefined_lanes(&mut self, at: &At<'_>, lanes: u32) {}
 
     /// Called when a warp barrier completes although its members are not all at the same
     /// instruction, which PTX for this target forbids.

@@ -94,9 +94,20 @@ pub(super) const LEFT: &[(&str, Edit)] = &[
     ),
 ];
 
-/// Edits that leave a register of a step or study uninitialized. Each edited kernel gives the right
+/// Edits that leave a register of a step or study uninitialized. Most edited kernel gives the right
 /// sum if such registers happen to be 0.
 pub(super) const UNSET: &[(&str, Edit)] = &[
+    (
+        "v10-fixed-tree",
+        Edit {
+            // The wrong branch causes races, which come later in the list.
+            name: "26-condition-not-shared",
+            edits: &[("    __shared__ bool last;", "    bool last;")],
+            n: "2^16",
+            code: 1,
+            said: &["uses an uninitialized variable as a condition at line "],
+        },
+    ),
     (
         "v8-wide-loads",
         Edit {
@@ -136,7 +147,7 @@ pub(super) const UNSET: &[(&str, Edit)] = &[
             n: EVEN,
             code: 1,
             said: &[
-                "of its local memory at line |stores an uninitialized variable at line ",
+                "of its local memory at line |an uninitialized variable at line ",
                 "initialize the variable",
             ],
         },
@@ -144,7 +155,7 @@ pub(super) const UNSET: &[(&str, Edit)] = &[
 ];
 
 const UNINITIALIZED: &[&str] =
-    &["uninitialized variable", " at line ", "initialize the variable where it is declared"];
+    &["uninitialized variable", " at line ", "initialize the variable", "where it is declared"];
 
 /// An edit to a step whose blocks add to the same words. Without the fence, another block may see
 /// the ticket before the sums.
