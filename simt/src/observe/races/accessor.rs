@@ -88,6 +88,7 @@ impl Accessor<'_> {
         let (needed, unordered) = match self.cluster.rank_of(e.block) {
             _ if e.strength() == Strength::Async => (2, Apart::Copy(self.copied(target.lane, e))),
             _ if entry.strength() == Strength::Async => (2, Apart::Copy(self.overwritten(entry))),
+            _ if e.block == own && self.has_read(target.lane, e) => (0, Apart::Read),
             _ if e.block == own => (0, Apart::Unordered),
             rank => match (self.knowing_lane(self.warp, e), rank) {
                 (Some(lane), _) => (2, Apart::Lane(lane)),
@@ -127,6 +128,14 @@ impl Accessor<'_> {
     fn warp_knows(&self, e: &Entry) -> bool {
         let warps = self.cluster.blocks[self.rank].warps.len() as u32;
         (0..warps).any(|warp| self.knowing_lane(warp, e).is_some())
+    }
+
+    /// Returns whether a lane of this warp has read a release of an access, and has not acquired it.
+    fn has_read(&self, lane: u32, e: &Entry) -> bool {
+        let block = &self.cluster.blocks[self.rank];
+        let pending = block.warps[self.warp as usize].pending.iter();
+        let own = pending.filter(|(lanes, _)| lanes >> lane & 1 == 1).map(|&(_, r)| r);
+        self.logs.know(Some(block.index), own, e, 0)
     }
 
     /// Returns whether a warp in this block has read a release of an access, whether or not a fence

@@ -4,7 +4,7 @@ use super::pair::{Apart, Pair, Side};
 use super::shadow::Strength;
 use super::{blocks, copied};
 use crate::flow::{Reg, read, written};
-use crate::inst::{Inst, MbarOp, Op, Role, Sync};
+use crate::inst::{AtomOp, Inst, MbarOp, Op, Role, Sync};
 use crate::kernel::Kernel;
 use crate::model::Space;
 use crate::observe::found::{BEYOND, BLOCK, ONE_WARP, WARP};
@@ -49,6 +49,8 @@ impl Pair<'_> {
         let either = |s: Strength| a.strength == s || b.strength == s;
         let (text, rank) = match apart {
             Apart::Scope => (SCOPE, BEYOND),
+            Apart::Read => (READ, BEYOND),
+            _ if changes_in_place(kernel, a.pc, b.pc) && has(kernel, locks) => (LOCKED, BEYOND),
             _ if changes_in_place(kernel, a.pc, b.pc) => (ATOMIC, BEYOND),
             _ if self.is_mixed() => (MIXED, BEYOND),
             _ if self.starts() => (starting(kernel, !one_block, *apart), BEYOND),
@@ -122,6 +124,10 @@ impl Pair<'_> {
 
 const SCOPE: &str = "the scope of one access excludes the other; widen this scope to the device";
 
+const READ: &str = "this thread has read the flag that follows the access, but has not acquired it; \
+                    put a `__threadfence_block()` after the read of the flag, or read it with \
+                    `.acquire`";
+
 const SAME: &str = "they store the same value, so the result is correct; let one thread write it";
 
 const LANE: &str = "another lane of the warp has acquired the value, and this lane has not; put a \
@@ -160,6 +166,15 @@ const MIXED: &str = "they access a different number of bytes, and only accesses 
 
 const ATOMIC: &str = "each thread reads the element, changes it and writes it back, so changes are \
                       lost; use one atomic operation, such as `atomicAdd`";
+
+const LOCKED: &str = "each thread reads the element, changes it and writes it back; if a lock \
+                      protects it, put a `__threadfence()` after the lock is taken and before it is \
+                      released, and otherwise use one atomic operation, such as `atomicAdd`";
+
+/// Returns whether an operation may take a lock.
+fn locks(op: &Op) -> bool {
+    matches!(op, Op::Atomic(atom) if matches!(atom.op, AtomOp::Cas | AtomOp::Exch))
+}
 
 /// Returns whether the two instructions are the load and the store of one in-place change
 /// (`h[i]++`), or are both stores of such a change. A sum of two elements of the array

@@ -57,6 +57,9 @@ impl Side {
 pub(super) enum Apart {
     /// Nothing orders the two accesses.
     Unordered,
+    /// The thread has read a flag that another thread of the block released after the access, and
+    /// has not acquired it.
+    Read,
     /// Nothing orders the two accesses, which come from two blocks of the same cluster.
     Cluster,
     /// This other lane of the warp is ordered after the access, which another block performed.
