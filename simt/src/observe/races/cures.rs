@@ -82,6 +82,10 @@ impl Pair<'_> {
             _ if *apart == Apart::Cluster || *space == Space::Shared => {
                 ("a `cluster.sync()` is missing between them", BEYOND)
             }
+            _ if a.strength == Strength::Volatile && b.strength == Strength::Volatile => {
+                (VOLATILE, BEYOND)
+            }
+            _ if either(Strength::Strong) || either(Strength::Volatile) => (ONE_PLAIN, BEYOND),
             _ => return (Cure::Blocks, BEYOND),
         };
         (Cure::Is(text), rank)
@@ -124,6 +128,15 @@ const OTHER_WARP: &str = "another warp of the block has acquired the value, and 
                           not; put a `__syncthreads()` before this access";
 
 const BOTH_ATOMIC: &str = "make both accesses atomic, or put a `__syncthreads()` between them";
+
+const VOLATILE: &str = "a volatile store publishes nothing; if this word has a value and its flag, \
+                        store and load it with `st.relaxed` and `ld.relaxed` or with \
+                        `cuda::atomic_ref`, and if it is the flag of another word, put a \
+                        `__threadfence()` before the store and after the load";
+
+const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
+                         relaxed (`st.relaxed` or `cuda::atomic_ref`), or execute it only in the \
+                         block that takes the last ticket";
 
 const ROUNDS: &str = "if these are two rounds of a loop, a barrier is missing between the rounds; \
                       otherwise, let one thread write it";

@@ -53,16 +53,14 @@ impl Reports {
         self.found.add(key, 1, || {
             let sites = [a, b]
                 .map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
-            // A copy has no element type.
-            let typed = if b.strength == Strength::Async { a.pc } else { b.pc };
-            let width = scene.width(typed);
-            // The check compares words, but the report names the element.
-            let address = address - address % u64::from(width);
+            // The check compares words, but the report names the element. A copy has no elements.
+            let typed = if scene.is_copy(b.pc) { a.pc } else { b.pc };
+            let (place, address) = scene.element(space, address, typed);
             let mbarrier = |offset: u32| scene.place(Space::Shared, offset.into(), 8);
             Finding {
                 space: Some(space),
                 address,
-                place: scene.place(space, address, width),
+                place,
                 cure: pair.text(cure, mbarrier),
                 ..scene.finding(fault, sites.into())
             }
@@ -110,12 +108,11 @@ impl Reports {
         self.found.add(key, 1, || {
             let sites =
                 sides.map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
-            let width = scene.width(a.pc);
-            let address = address - address % u64::from(width);
+            let (place, address) = scene.element(space, address, a.pc);
             Finding {
                 space: Some(space),
                 address,
-                place: scene.place(space, address, width),
+                place,
                 cure: cure.into(),
                 ..scene.finding(fault, sites.into())
             }
