@@ -53,7 +53,7 @@ fn said(body: &str, schedule: Schedule) -> (Vec<Fault>, String) {
     );
     let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut device = Device::new(schedule);
-    let (input, out) = (device.put(&[1; 1024]), device.room(256));
+    let (input, out) = (device.put(&[1; 1024]), device.room(512));
     let args = vec![Arg::U64(input), Arg::U64(out)];
     let stopped = device.launch(&module, &launch("reduce", 1, 64, 0, args)).err();
     let faults = device.findings().iter().map(|f| f.fault).collect();
@@ -156,6 +156,38 @@ fn a_part_that_no_copy_writes_needs_a_copy() {
     assert_eq!(faults, [Fault::Uninitialized], "{text}");
     assert!(text.contains("thread 32 reads `row[32]` at PTX line "), "{text}");
     assert!(text.contains("let copies or stores write every element that is read"), "{text}");
+}
+
+/// Copies that no `mbarrier` counts have their own wait, and memory that they read has no elements.
+#[test]
+fn copies_of_threads_and_to_global_memory_have_their_own_words() {
+    let row = ".shared .align 128 .b8 row[256];\nmov.u32 %r4, row;\nshl.b32 %r5, %r1, 2;\n\
+               add.u32 %r6, %r4, %r5;\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\n";
+    let own = "cp.async.ca.shared.global [%r6], [%rd4], 4;\n";
+    let out = "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [row], 256;\n";
+    let last = "ld.shared.u32 %r8, [%r6];\nadd.u32 %r8, %r8, 1;\nst.global.u32 [%rd5+256], %r8;";
+    for (body, words) in [
+        (
+            format!("{own}{last}"),
+            "no wait covers the copy; wait for its group in the thread that copies",
+        ),
+        (
+            format!("cp.async.ca.shared.global [%r6], [%rd5], 4;\ncp.async.wait_all;\n{last}"),
+            " of `out` at PTX line 20, which was never written",
+        ),
+        (
+            format!(
+                "st.shared.u32 [%r6], 1;\nfence.proxy.async;\nbar.sync 0;\n\
+                     setp.ne.u32 %p1, %r1, 0;\nst.global.u32 [%rd5], 1;\n@!%p1 {out}"
+            ),
+            "writes `out[",
+        ),
+    ] {
+        for schedule in SCHEDULES {
+            let (_, text) = said(&format!("{row}{body}"), schedule);
+            assert!(text.contains(words), "{schedule} {words}: {text}");
+        }
+    }
 }
 
 #[test]

@@ -158,6 +158,46 @@ fn blocks_that_do_not_communicate_are_told_so() {
     }
 }
 
+/// One block sends a value and its flag in one word, and the other block polls the word.
+#[test]
+fn a_word_with_a_value_and_its_flag_is_relaxed() {
+    let mail = |store: &str, load: &str| {
+        format!(
+            "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra end;\nsetp.ne.u32 %p2, %r2, 0;\n@%p2 bra poll;\n\
+             mov.u64 %rd5, 0x100000007;\n{store}.u64 [%rd1], %rd5;\nbra end;\n\
+             poll: {load}.u64 %rd6, [%rd1];\nshr.u64 %rd7, %rd6, 32;\n\
+             setp.eq.u64 %p3, %rd7, 0;\n@%p3 bra poll;\nend:"
+        )
+    };
+    let (volatile, relaxed) = ("volatile.global", "relaxed.gpu.global");
+    let words = "if this word has a value and its flag, store and load it with `st.relaxed` and \
+                 `ld.relaxed` or with `cuda::atomic_ref`";
+    for (store, load, expected) in [
+        (volatile, volatile, Some((Fault::UnorderedVolatile, words))),
+        (
+            "global",
+            volatile,
+            Some((Fault::DataRace, "one of the accesses is plain; make it atomic")),
+        ),
+        (
+            "global",
+            relaxed,
+            Some((Fault::DataRace, "one of the accesses is plain; make it atomic")),
+        ),
+        (relaxed, volatile, None),
+        (volatile, relaxed, None),
+        (relaxed, relaxed, None),
+    ] {
+        for schedule in SCHEDULES {
+            let body = mail(&format!("st.{store}"), &format!("ld.{load}"));
+            let (faults, text) = run(&body, 2, 32, schedule);
+            let fault: Vec<Fault> = expected.iter().map(|(fault, _)| *fault).collect();
+            assert_eq!(faults, fault, "{schedule} {store} {load}: {text}");
+            assert!(expected.is_none_or(|(_, words)| text.contains(words)), "{schedule}: {text}");
+        }
+    }
+}
+
 /// Lanes 0 to 15 and lanes 16 to 31 exchange values, but each half only waits for itself.
 #[test]
 fn a_mask_that_omits_a_lane_is_named() {

@@ -38,7 +38,8 @@ impl Job<'_> {
             }
             Some(&(_, buffer, word)) => {
                 let name = self.name(buffer);
-                let bytes = format!("{} to {}", 8 * word, 8 * word + 7);
+                let end = self.plan.scratch_bytes(buffer, self.problem.element);
+                let bytes = format!("{} to {}", 8 * word, (8 * word as u64 + 8).min(end) - 1);
                 let cure = self.state(input).into_iter().find(|finding| {
                     self.scratch[buffer].address().numbers().contains(&finding.address)
                 });
@@ -113,6 +114,10 @@ impl Job<'_> {
         let told = findings.iter().find(|finding| !reset || !self.is_scratch(finding.address));
         Ok(match (told, changed.first()) {
             (Some(finding), _) => Some(finding.sentence()),
+            // The low halves of slots may keep the values of earlier messages.
+            (None, None) if self.plan.scratch.iter().any(|s| matches!(s, Scratch::Messages(_))) => {
+                Some("a slot keeps the value of the last run's message, so store a whole message, and test only its flag".into())
+            }
             (None, None) => None,
             (None, Some((Scratch::Messages(_), ..))) => Some(
                 "its message flags were zero when it began but not when it ended: clear each flag when its value is consumed".into(),

@@ -95,12 +95,11 @@ impl Memory {
         let Some(scene) = &self.scene else { return };
         let key = Key::new(Fault::Uninitialized, Some(space), at.pc);
         self.found.add(key, 1, || {
-            let width = scene.width(at.pc);
-            let element = address - address % u64::from(width);
+            let (place, _) = scene.element(space, address, at.pc);
             Finding {
                 space: Some(space),
                 address,
-                place: scene.place(space, element, width),
+                place,
                 cure: match space {
                     Space::Shared if scene.copies() => {
                         "let copies or stores write every element that is read, and put a wait for \

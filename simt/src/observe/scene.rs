@@ -85,9 +85,15 @@ impl Scene {
             && address & 0xff_ffff >= u64::from(self.reserved)
     }
 
-    /// Returns the bytes per element of an instruction's access.
-    pub(super) fn width(&self, pc: u32) -> u32 {
-        self.kernel.insts.get(pc as usize).map_or(1, |inst| inst.op.width())
+    /// Names the element at an address that an instruction accesses. A copy has no element type, so
+    /// its byte is named. Returns the name and the address of the element.
+    pub(super) fn element(&self, space: Space, address: u64, pc: u32) -> (String, u64) {
+        let op = self.kernel.insts.get(pc as usize).map(|inst| &inst.op);
+        let (width, first) = match op {
+            Some(Op::Async(_)) | None => (0, address),
+            Some(op) => (op.width(), address - address % u64::from(op.width())),
+        };
+        (self.place(space, first, width), first)
     }
 
     /// Returns the number of blocks of the grid.
@@ -95,9 +101,14 @@ impl Scene {
         self.grid.iter().map(|&d| u64::from(d)).product()
     }
 
+    /// Returns whether an instruction starts an asynchronous copy.
+    pub(super) fn is_copy(&self, pc: u32) -> bool {
+        self.kernel.insts.get(pc as usize).is_some_and(|inst| matches!(inst.op, Op::Async(_)))
+    }
+
     /// Returns whether the kernel starts asynchronous copies.
     pub(super) fn copies(&self) -> bool {
-        self.kernel.insts.iter().any(|inst| matches!(inst.op, Op::Async(_)))
+        (0..self.kernel.insts.len() as u32).any(|pc| self.is_copy(pc))
     }
 
     /// Creates a finding from the first example of a fault.

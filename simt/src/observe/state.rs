@@ -94,7 +94,7 @@ impl State {
         self.open -= 1;
         let (pc, value) = (place.pc, first.value);
         self.found.add(Key::new(Fault::LeftBehind, Some(Space::Global), pc), 1, || {
-            let name = scene.place(Space::Global, address, scene.width(pc));
+            let (name, _) = scene.element(Space::Global, address, pc);
             let (old, earlier) = place.before;
             let detail = format!(
                 "{name} is {value} for the first atomic of launch {launch}, at {}, but was {old} \

@@ -142,4 +142,68 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             said: &["so this block does not know that the value is complete"],
         },
     ),
+    (
+        "mailbox",
+        Edit {
+            name: "50-volatile-mailbox",
+            edits: &[
+                (
+                    "asm volatile(\"st.relaxed.gpu.global.u64 [%0], %1;\" :: \"l\"(slots + blockIdx.x",
+                    "asm volatile(\"st.volatile.global.u64 [%0], %1;\" :: \"l\"(slots + blockIdx.x",
+                ),
+                ("ld.relaxed.gpu.global.u64", "ld.volatile.global.u64"),
+            ],
+            n: "2^18",
+            code: 1,
+            said: &["if this word has a value and its flag, store and load it with `st.relaxed`"],
+        },
+    ),
+    (
+        "v5-template-unroll",
+        Edit {
+            name: "51-half-a-mask",
+            edits: &[(
+                "sum += shared[tid + 16]; __syncwarp(); shared[tid] = sum; __syncwarp();",
+                "sum += shared[tid + 16]; __syncwarp(); shared[tid] = sum; __syncwarp(tid < 16 ? 0xffff : 0xffff0000);",
+            )],
+            n: EVEN,
+            code: 1,
+            said: &["the `__syncwarp()` at line 22 does not order lane", "omits lane"],
+        },
+    ),
+    (
+        "block-a-row",
+        Edit {
+            // The lanes from 8 on receive undefined values, which they do not use.
+            name: "52-eight-lanes",
+            edits: &[
+                ("    if (tid >= 32) return;\n", "    if (tid >= Block / 32) return;\n"),
+                ("tid < Block / 32 ? warps[tid] : 0", "warps[tid]"),
+                (
+                    "for (int s = Block / 64; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff,",
+                    "for (int s = Block / 64; s > 0; s /= 2) sum += __shfl_down_sync(0xff,",
+                ),
+            ],
+            n: EVEN,
+            code: 0,
+            said: &["verified"],
+        },
+    ),
+    (
+        "block-a-row",
+        Edit {
+            name: "53-eight-lanes-too-far",
+            edits: &[
+                ("    if (tid >= 32) return;\n", "    if (tid >= Block / 32) return;\n"),
+                ("tid < Block / 32 ? warps[tid] : 0", "warps[tid]"),
+                (
+                    "for (int s = Block / 64; s > 0; s /= 2) sum += __shfl_down_sync(0xffffffff,",
+                    "for (int s = Block / 32; s > 0; s /= 2) sum += __shfl_down_sync(0xff,",
+                ),
+            ],
+            n: EVEN,
+            code: 1,
+            said: &["a value of the shuffle at line 24, but the source lane does not take part"],
+        },
+    ),
 ];

@@ -83,13 +83,19 @@ impl Accessor<'_> {
         target: Target,
     ) {
         let own = self.cluster.blocks[self.rank].index;
+        let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,
         // device scope is needed.
         let (needed, unordered) = match self.cluster.rank_of(e.block) {
             _ if e.strength() == Strength::Async => (2, Apart::Copy(self.copied(target.lane, e))),
             _ if entry.strength() == Strength::Async => (2, Apart::Copy(self.overwritten(entry))),
+            // Two strong accesses are mostly not reported, and there are many of them.
+            _ if e.block == own && strong(e) && strong(entry) => (0, Apart::Unordered),
             _ if e.block == own && self.has_read(target.lane, e) => (0, Apart::Read),
-            _ if e.block == own => (0, Apart::Unordered),
+            _ if e.block == own => match self.knowing_lane(self.warp, e) {
+                Some(lane) if e.warp() != self.warp => (0, Apart::Lane(lane)),
+                _ => (0, Apart::Unordered),
+            },
             rank => match (self.knowing_lane(self.warp, e), rank) {
                 (Some(lane), _) => (2, Apart::Lane(lane)),
                 _ if self.warp_knows(e) => (2, Apart::Warp),
@@ -102,7 +108,6 @@ impl Accessor<'_> {
             self.cluster.blocks.len() > 1 && matches!(unordered, Apart::Unordered | Apart::Cluster);
         let unordered = if between && follows() { Apart::Relaxed } else { unordered };
         let reach = e.scope().min(entry.scope()) >= needed;
-        let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         let reach = reach || !(strong(e) && strong(entry));
         let apart = if reach { unordered } else { Apart::Scope };
         let apart = if wrote && writes && self.stores_the_same(e, entry, target) {

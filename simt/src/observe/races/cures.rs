@@ -82,10 +82,20 @@ impl Pair<'_> {
             _ if one_block && [a, b].iter().all(|s| follows_warp_barrier(kernel, s.pc)) => {
                 (SEVERAL_WARPS, ONE_WARP)
             }
+            _ if one_block
+                && a.strength == Strength::Volatile
+                && b.strength == Strength::Volatile =>
+            {
+                (VOLATILE_FLAG, BLOCK)
+            }
             _ if one_block => ("a `__syncthreads()` is missing between them", BLOCK),
             _ if *apart == Apart::Cluster || *space == Space::Shared => {
                 ("a `cluster.sync()` is missing between them", BEYOND)
             }
+            _ if a.strength == Strength::Volatile && b.strength == Strength::Volatile => {
+                (VOLATILE, BEYOND)
+            }
+            _ if either(Strength::Strong) || either(Strength::Volatile) => (ONE_PLAIN, BEYOND),
             _ => return (Cure::Blocks, BEYOND),
         };
         (Cure::Is(text), rank)
@@ -131,7 +141,8 @@ const READ: &str = "this thread has read the flag that follows the access, but h
 const SAME: &str = "they store the same value, so the result is correct; let one thread write it";
 
 const LANE: &str = "another lane of the warp has acquired the value, and this lane has not; put a \
-                    `__syncwarp()` before this access";
+                    `__syncwarp()` before this access, or a `__syncthreads()` if other warps make \
+                    such accesses too";
 
 const OTHER_WARP: &str = "another warp of the block has acquired the value, and this warp has \
                           not; put a `__syncthreads()` before this access";
@@ -145,6 +156,20 @@ const NARROW_MBARRIER: &str = "an mbarrier is between them, but its default scop
                                wait with `.acquire.cluster`";
 
 const BOTH_ATOMIC: &str = "make both accesses atomic, or put a `__syncthreads()` between them";
+
+const VOLATILE_FLAG: &str = "nothing orders two volatile accesses; put a `__syncthreads()` between \
+                             them, or, if one thread polls the other's flag, store and load it with \
+                             `st.relaxed` and `ld.relaxed` or with `cuda::atomic_ref`, and put a \
+                             `__threadfence_block()` before the store and after the load";
+
+const VOLATILE: &str = "a volatile store publishes nothing; if this word has a value and its flag, \
+                        store and load it with `st.relaxed` and `ld.relaxed` or with \
+                        `cuda::atomic_ref`, and if it is the flag of another word, put a \
+                        `__threadfence()` before the store and after the load";
+
+const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
+                         relaxed (`st.relaxed` or `cuda::atomic_ref`), or execute it only in the \
+                         block that takes the last ticket";
 
 const ROUNDS: &str = "if these are two rounds of a loop, a barrier is missing between the rounds; \
                       otherwise, let one thread write it";

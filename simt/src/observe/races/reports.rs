@@ -53,18 +53,16 @@ impl Reports {
         self.found.add(key, 1, || {
             let sites = [a, b]
                 .map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
-            // A copy has no element type, and one that signals an mbarrier has that of its own
-            // elements.
-            let copies = b.strength == Strength::Async || pair.starts();
+            // The check compares words, but the report names the element. A copy has no elements, and
+            // one that signals an mbarrier is reported at that mbarrier.
+            let copies = scene.is_copy(b.pc) || pair.starts();
             let typed = if copies { a.pc } else { b.pc };
-            let width = scene.width(typed);
-            // The check compares words, but the report names the element.
-            let address = address - address % u64::from(width);
+            let (place, address) = scene.element(space, address, typed);
             let mbarrier = |offset: u32| scene.place(Space::Shared, offset.into(), 8);
             Finding {
                 space: Some(space),
                 address,
-                place: scene.place(space, address, width),
+                place,
                 cure: pair.text(cure, mbarrier),
                 ..scene.finding(fault, sites.into())
             }
@@ -134,12 +132,11 @@ impl Reports {
         self.found.add(key, 1, || {
             let thread = side.warp * 32 + side.lane;
             let site = scene.site(u64::from(side.block), thread, side.pc, side.what());
-            let width = scene.width(side.pc);
-            let address = u64::from(offset - offset % width.max(1));
+            let (place, address) = scene.element(Space::Shared, offset.into(), side.pc);
             Finding {
                 space: Some(Space::Shared),
                 address,
-                place: scene.place(Space::Shared, address, width),
+                place,
                 detail: crate::place::block(scene.block(u64::from(owner))),
                 cure: cure.into(),
                 ..scene.finding(fault, vec![site])
@@ -155,12 +152,11 @@ impl Reports {
         self.found.add(key, 1, || {
             let sites =
                 sides.map(|s| scene.site(u64::from(s.block), s.warp * 32 + s.lane, s.pc, s.what()));
-            let width = scene.width(a.pc);
-            let address = address - address % u64::from(width);
+            let (place, address) = scene.element(space, address, a.pc);
             Finding {
                 space: Some(space),
                 address,
-                place: scene.place(space, address, width),
+                place,
                 cure: cure.into(),
                 ..scene.finding(fault, sites.into())
             }
