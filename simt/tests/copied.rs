@@ -85,6 +85,18 @@ fn the_remedy_names_what_is_wrong_with_the_wait() {
     }
 }
 
+/// The thread that starts a copy need not be the first one of its warp.
+#[test]
+fn the_thread_that_copies_is_named() {
+    let changes = [("WAIT", ""), ("setp.ne.u32 %p1, %r1, 0;", "setp.ne.u32 %p1, %r1, 5;")];
+    for schedule in SCHEDULES {
+        let (_, text) = said(&row(&changes), schedule);
+        let (later, earlier) = ("while thread 5 may still copy to it", "thread 5 copies to `row[");
+        assert!(text.contains(later) || text.contains(earlier), "{schedule}: {text}");
+        assert!(!text.contains("thread 0 copies") && !text.contains("thread 0 may still copy"));
+    }
+}
+
 /// Thread 0 fills the row a second time, and the other threads may still read the first copy.
 #[test]
 fn a_refill_needs_a_barrier_before_it() {

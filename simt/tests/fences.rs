@@ -116,6 +116,11 @@ fn the_remedy_describes_the_fences_that_are_there() {
             ("atom.global", "atom.release.gpu.global"),
             "no `__threadfence()` follows the atomic",
         ),
+        (
+            ["@!%p1 ld.global.u32 %r8, [%rd1+64];", own, own, mine],
+            none,
+            "nothing orders the two blocks before this access",
+        ),
     ] {
         for schedule in SCHEDULES {
             let (faults, text) = said(parts, change, schedule);

@@ -86,6 +86,11 @@ impl Found {
         }
     }
 
+    /// Returns whether a fault with this key was recorded.
+    pub(super) fn contains(&self, key: Key) -> bool {
+        self.seen.contains_key(&(self.entry, key))
+    }
+
     fn again(&mut self, i: usize, times: u64) {
         self.findings[i].times += times;
         if self.last[i].0 != self.launch {
@@ -213,13 +218,13 @@ impl Found {
 }
 
 fn same(finding: &Finding, rank: u8) -> Same {
-    // All elements of an array count as the same place.
-    let array = finding.place.replace(|c: char| c.is_ascii_digit(), "");
+    // All elements of an array count as the same place, and all lines and lanes as the same fix.
+    let numberless = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let peer = matches!(finding.fault, Fault::NotStarted | Fault::Ended);
     let mending = match rank {
-        WARP | BLOCK | ONE_WARP => "a barrier",
-        _ if finding.sites.len() == 2 || peer => finding.cure.as_str(),
-        _ => finding.detail.as_str(),
+        WARP | BLOCK | ONE_WARP => "a barrier".into(),
+        _ if finding.sites.len() == 2 || peer => numberless(&finding.cure),
+        _ => finding.detail.clone(),
     };
-    (finding.entry.clone(), finding.fault, array, mending.to_string())
+    (finding.entry.clone(), finding.fault, numberless(&finding.place), mending)
 }

@@ -86,30 +86,18 @@ impl Accessor<'_> {
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,
         // device scope is needed.
-        let (needed, unordered) = match self.cluster.rank_of(e.block) {
-            _ if e.strength() == Strength::Async => (2, Apart::Copy(self.copied(target.lane, e))),
-            _ if entry.strength() == Strength::Async => (2, Apart::Copy(self.overwritten(entry))),
-            // Two strong accesses are mostly not reported, and there are many of them.
-            _ if e.block == own && strong(e) && strong(entry) => (0, Apart::Unordered),
-            _ if e.block == own && self.has_read(target.lane, e) => (0, Apart::Read),
-            _ if e.block == own => match self.knowing_lane(self.warp, e) {
-                Some(lane) if e.warp() != self.warp => (0, Apart::Lane(lane)),
-                _ => (0, Apart::Unordered),
-            },
-            rank => match (self.knowing_lane(self.warp, e), rank) {
-                (Some(lane), _) => (2, Apart::Lane(lane)),
-                _ if self.warp_knows(e) => (2, Apart::Warp),
-                (None, Some(_)) => (1, Apart::Cluster),
-                (None, None) => (2, Apart::Blocks { seen: self.sees(e) }),
-            },
+        let needed = match self.cluster.rank_of(e.block) {
+            _ if e.block == own => 0,
+            Some(_) => 1,
+            None => 2,
         };
-        let follows = || self.cluster.follows(self.logs, self.rank, self.warp, target.lane, e);
-        let between =
-            self.cluster.blocks.len() > 1 && matches!(unordered, Apart::Unordered | Apart::Cluster);
-        let unordered = if between && follows() { Apart::Relaxed } else { unordered };
         let reach = e.scope().min(entry.scope()) >= needed;
-        let reach = reach || !(strong(e) && strong(entry));
-        let apart = if reach { unordered } else { Apart::Scope };
+        let apart = match strong(e) && strong(entry) {
+            true if !reach => Apart::Scope,
+            true if needed == 1 => Apart::Cluster,
+            true => Apart::Unordered,
+            false => self.apart(e, entry, needed, target),
+        };
         let apart = if wrote && writes && self.stores_the_same(e, entry, target) {
             Apart::Same
         } else {
@@ -123,6 +111,31 @@ impl Accessor<'_> {
 }
 
 impl Accessor<'_> {
+    /// Returns why two accesses are unordered, at least one of which is not strong.
+    fn apart(&self, e: &Entry, entry: &Entry, needed: u32, target: Target) -> Apart {
+        let copies = [e, entry].map(|e| e.strength() == Strength::Async);
+        // One example of each pair of instructions is sufficient.
+        if self.reports.lists(e.pc(), entry.pc(), target.space) {
+            return Apart::Unordered;
+        }
+        let lane = |other: bool| self.knowing_lane(self.warp, e).filter(|_| other);
+        let follows = || self.cluster.follows(self.logs, self.rank, self.warp, target.lane, e);
+        match copies {
+            [true, _] => return Apart::Copy(self.copied(target.lane, e)),
+            [false, true] => return Apart::Copy(self.overwritten(entry)),
+            [false, false] => {}
+        }
+        match (lane(needed > 0 || e.warp() != self.warp), needed) {
+            _ if needed == 0 && self.has_read(target.lane, e) => Apart::Read,
+            (Some(lane), _) => Apart::Lane(lane),
+            (None, 1..) if self.warp_knows(e) => Apart::Warp,
+            (None, 0 | 1) if self.cluster.blocks.len() > 1 && follows() => Apart::Relaxed,
+            (None, 0) => Apart::Unordered,
+            (None, 1) => Apart::Cluster,
+            (None, _) => Apart::Blocks { released: self.logs.release(e) },
+        }
+    }
+
     /// Returns a lane of a warp in this block that is ordered after an access.
     fn knowing_lane(&self, warp: u32, e: &Entry) -> Option<u32> {
         let live = self.cluster.blocks[self.rank].warps[warp as usize].lanes;
@@ -141,15 +154,6 @@ impl Accessor<'_> {
         let pending = block.warps[self.warp as usize].pending.iter();
         let own = pending.filter(|(lanes, _)| lanes >> lane & 1 == 1).map(|&(_, r)| r);
         self.logs.know(Some(block.index), own, e, 0)
-    }
-
-    /// Returns whether a warp in this block has read a release of an access, whether or not a fence
-    /// has acquired it.
-    fn sees(&self, e: &Entry) -> bool {
-        let block = &self.cluster.blocks[self.rank];
-        let of_warps = block.warps.iter().flat_map(|warp| &warp.pending).map(|&(_, r)| r);
-        let all = of_warps.chain(block.pending.iter().copied());
-        self.logs.know(Some(block.index), all.map(|r| Ref { scope: 3, ..r }), e, 0)
     }
 
     /// Returns whether both accesses are stores of the same value by one instruction of one warp.
@@ -175,10 +179,7 @@ impl Accessor<'_> {
 impl Accessor<'_> {
     /// Returns why a lane of this warp is not ordered after a copy.
     pub(super) fn copied(&self, lane: u32, e: &Entry) -> Copied {
-        let log = e.lanes;
-        if log > u32::MAX - 32 {
-            return Copied::Group;
-        }
+        let Some(log) = e.log() else { return Copied::Group };
         let block = &self.cluster.blocks[self.rank];
         let knows = |refs: &mut dyn Iterator<Item = Ref>| {
             let refs: Vec<Ref> = refs.collect();
@@ -219,10 +220,7 @@ impl Accessor<'_> {
 
     /// Returns why a copy that begins now is not ordered after an access.
     pub(super) fn overwritten(&self, copy: &Entry) -> Copied {
-        let log = copy.lanes;
-        if log > u32::MAX - 32 {
-            return Copied::First;
-        }
+        let Some(log) = copy.log() else { return Copied::First };
         match (self.logs.phases_before(log, u32::MAX), self.logs.early(log)) {
             (0, Some(pc)) => Copied::Early(pc),
             (0, None) => Copied::First,

@@ -18,13 +18,17 @@ pub(super) fn cure(pair: &Pair<'_>) -> String {
     let after = |of: &[u32], pc: u32| of.iter().copied().find(|at| *at > pc);
     let before = |of: &[u32], pc: u32| of.iter().copied().rev().find(|at| *at < pc);
     let signal = after(&signals, writer.pc).or(signals.last().copied());
-    let test = before(&tests, reader.pc).or(tests.first().copied());
     let Some(signal) = signal else { return NOTHING.into() };
-    let Some(test) = test else { return untested(kernel, signal) };
+    let Some(test) = before(&tests, reader.pc) else {
+        return match tests.is_empty() {
+            true => untested(kernel, signal),
+            false => EARLY.into(),
+        };
+    };
     let fences = Fences { pair, signal, test, read: reader.pc, fences };
-    let seen = pair.apart == Apart::Blocks { seen: true };
-    let released = if seen { None } else { fences.release(writer.pc, writer.warp, writer.lane) };
-    released.or_else(|| fences.acquire()).unwrap_or_else(|| {
+    let released = pair.apart == Apart::Blocks { released: true };
+    let release = if released { None } else { fences.release(writer.pc, writer.warp, writer.lane) };
+    release.or_else(|| fences.acquire()).unwrap_or_else(|| {
         format!(
             "the fences are there, but this block does not know that the value is complete; use it \
              only if the {} at {} shows that",
@@ -32,6 +36,12 @@ pub(super) fn cure(pair: &Pair<'_>) -> String {
             kernel.place(test)
         )
     })
+}
+
+/// Returns whether the kernel has other atomics or flags than the two accesses.
+pub(super) fn communicates(pair: &Pair<'_>) -> bool {
+    let insts = (0..).zip(&pair.kernel.insts);
+    insts.filter(|(pc, _)| ![pair.a.pc, pair.b.pc].contains(pc)).any(|(_, i)| signals(&i.op))
 }
 
 /// Returns the remedy if no instruction tests a signal.
@@ -78,8 +88,13 @@ impl Fences<'_> {
         let releases = memory(&kernel.insts[signal as usize]).is_some_and(|memory| {
             matches!(memory.order, Order::Release | Order::AcqRel | Order::SeqCst)
         });
+        // After a barrier, another thread may release the store.
+        let met = |pc: u32| {
+            let between = &kernel.insts[store.min(pc) as usize..pc as usize];
+            between.iter().any(|inst| matches!(inst.op, Op::Bar(_)))
+        };
         if releases {
-            return (!done.is_by(signal, warp, lane)).then(|| {
+            return (!done.is_by(signal, warp, lane) && !met(signal)).then(|| {
                 format!(
                     "another thread executes {name}, which releases the value, and nothing orders \
                      this thread after the store; put a `__syncthreads()` between them, or let the \
@@ -100,6 +115,9 @@ impl Fences<'_> {
                     noun(kernel, signal)
                 )
             });
+        }
+        if wide.first().is_some_and(|fence| met(*fence) && done.share(*fence, signal)) {
+            return None;
         }
         if let Some(fence) = wide.first() {
             let fence_line = line(*fence);
@@ -233,6 +251,9 @@ fn noun(kernel: &Kernel, pc: u32) -> &'static str {
         _ => "load of the flag",
     }
 }
+
+const EARLY: &str = "nothing orders the two blocks before this access; let an atomic or the load of \
+                     a flag show first that the value is complete";
 
 const NOTHING: &str = "nothing orders two blocks of a launch; let each write its own elements, or \
                        pass the value through an atomic with a `__threadfence()` before and after";

@@ -14,12 +14,33 @@ use crate::model::{CopyGroup, Scope, Space};
 use crate::observe::memory::lanes;
 use crate::observer::{Access, At, Copy};
 
+impl Entry {
+    /// Returns the entry of a copy that a lane starts and an `mbarrier` with this log counts.
+    pub(super) fn of_copy(self, lane: u32, log: u32) -> Entry {
+        self.by((lane & 31) << 27 | log)
+    }
+
+    /// Returns the entry of a copy that a lane starts and must wait for.
+    pub(super) fn of_own_copy(self, lane: u32) -> Entry {
+        self.by(u32::MAX - (lane & 31))
+    }
+
+    /// Returns the log of the `mbarrier` that counts a copy; `None` if the lane must wait for it.
+    pub(super) fn log(&self) -> Option<u32> {
+        (self.lanes <= u32::MAX - 32).then_some(self.lanes & 0x07ff_ffff)
+    }
+
+    /// Returns the lane that starts a copy.
+    pub(super) fn copier(&self) -> u32 {
+        self.log().map_or(u32::MAX - self.lanes, |_| self.lanes >> 27)
+    }
+}
+
 impl Races {
     /// Returns the entry for the write of a copy that its thread must wait for. Until the wait, no
     /// access is ordered with this write.
     pub(super) fn unwaited(&mut self, at: &At<'_>, copy: &Copy) -> Entry {
-        // No log of an mbarrier has this number.
-        let entry = self.entry(at, Strength::Async, Scope::Sys).by(u32::MAX - copy.lane);
+        let entry = self.entry(at, Strength::Async, Scope::Sys).of_own_copy(copy.lane);
         let place = self.place(&at.block);
         let warp = &mut self.clusters[place].blocks[at.block.rank as usize].warps[at.warp as usize];
         let unwaited = warp.copies.get_or_insert_default();
@@ -54,7 +75,7 @@ impl Races {
             // If an mbarrier counts the copy, the copy is published from the arrival at the
             // mbarrier on.
             let mut own = now.by(1 << one.lane);
-            if one.entry.lanes != u32::MAX - one.lane {
+            if one.entry.log().is_some() {
                 own.time = one.entry.time;
             }
             self.settle(at, &one, own);
@@ -66,11 +87,11 @@ impl Races {
     pub(super) fn counted(&mut self, at: &At<'_>, lane: u32, mbarrier: u64) {
         self.changes += 1;
         let log = self.logs.make(self.key(at, Space::Shared, mbarrier));
-        let now = self.entry(at, Strength::Async, Scope::Sys).by(log);
+        let now = self.entry(at, Strength::Async, Scope::Sys).of_copy(lane, log);
         let place = self.place(&at.block);
         let warp = &mut self.clusters[place].blocks[at.block.rank as usize].warps[at.warp as usize];
         let Some(unwaited) = &mut warp.copies else { return };
-        let open = |one: &One| one.lane == lane && one.entry.lanes == u32::MAX - lane;
+        let open = |one: &One| one.lane == lane && one.entry.log().is_none();
         let counted: Vec<One> = unwaited.copies.extract_if(.., |one| open(one)).collect();
         unwaited
             .copies

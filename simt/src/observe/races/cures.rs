@@ -95,7 +95,8 @@ impl Pair<'_> {
             _ if a.strength == Strength::Volatile && b.strength == Strength::Volatile => {
                 (VOLATILE, BEYOND)
             }
-            _ if either(Strength::Strong) || either(Strength::Volatile) => (ONE_PLAIN, BEYOND),
+            // Polled words and counters; data that are read plainly may be ordered by fences.
+            _ if self.is_plain_beside_atomic() => (ONE_PLAIN, BEYOND),
             _ => return (Cure::Blocks, BEYOND),
         };
         (Cure::Is(text), rank)
@@ -104,6 +105,17 @@ impl Pair<'_> {
     /// Returns whether the first access is the initialization of an `mbarrier`.
     pub(super) fn starts(&self) -> bool {
         starts(self.kernel, self.a.pc)
+    }
+
+    /// Returns whether a plain store meets an atomic or volatile access, or a plain read meets one
+    /// in a kernel without other atomics or flags.
+    fn is_plain_beside_atomic(&self) -> bool {
+        let strong = |s: &Side| matches!(s.strength, Strength::Volatile | Strength::Strong);
+        match (strong(&self.a), strong(&self.b)) {
+            (true, false) => self.b.writes || !blocks::communicates(self),
+            (false, true) => self.a.writes || !blocks::communicates(self),
+            _ => false,
+        }
     }
 
     /// Returns whether two strong accesses have different sizes; such accesses are not atomic with
@@ -115,15 +127,22 @@ impl Pair<'_> {
     }
 
     /// Returns the remedy for a warp barrier that does not order this lane after another one,
-    /// because its mask omits one of them. A barrier between the two instructions is preferred.
+    /// because its mask omits one of them. The barrier is between the two instructions or, if there
+    /// is none, elsewhere in the loop that contains them.
     fn mask(&self, other: u32) -> Option<Cure> {
         let (a, b) = (self.a.pc, self.b.pc);
         let lanes = 1 << other | 1 << self.b.lane;
         let between = |pc: u32| a.min(b) < pc && pc < a.max(b);
+        // The innermost loop that contains both instructions.
+        let jumps = (a.max(b)..).zip(&self.kernel.insts[a.max(b) as usize..]);
+        let jump = jumps.map(|(pc, inst)| (pc, &inst.op)).find_map(|(pc, op)| match op {
+            Op::Branch(target) if *target <= a.min(b) => Some(*target..pc),
+            _ => None,
+        });
+        let around = |pc: u32| jump.as_ref().is_some_and(|range| range.contains(&pc));
         let masks = &self.done.masks;
-        // Without a barrier between the instructions, another round of a loop is concerned.
         let any = masks.iter().any(|&(pc, _)| between(pc));
-        let mut masks = masks.iter().filter(|&&(pc, _)| !any || between(pc));
+        let mut masks = masks.iter().filter(|&&(pc, _)| between(pc) || !any && around(pc));
         if masks.clone().any(|&(_, mask)| mask & lanes == lanes) {
             return None;
         }
@@ -168,8 +187,8 @@ const VOLATILE: &str = "a volatile store publishes nothing; if this word has a v
                         `__threadfence()` before the store and after the load";
 
 const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
-                         relaxed (`st.relaxed` or `cuda::atomic_ref`), or execute it only in the \
-                         block that takes the last ticket";
+                         relaxed (`st.relaxed` or `cuda::atomic_ref`), or move it to the block that \
+                         takes the last ticket or, if it initializes, to the host";
 
 const ROUNDS: &str = "if these are two rounds of a loop, a barrier is missing between the rounds; \
                       otherwise, let one thread write it";

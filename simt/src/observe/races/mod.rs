@@ -412,7 +412,7 @@ impl Observer for Races {
             let key = self.key(at, Space::Shared, mbarrier);
             let log = self.logs.make(key);
             self.logs.expect(log, -i64::from(copy.bytes));
-            self.entry(at, Strength::Async, Scope::Sys).by(log)
+            self.entry(at, Strength::Async, Scope::Sys).of_copy(copy.lane, log)
         });
         for (space, address, bytes, kind) in [
             (copy.from, copy.source, copy.read, Kind::READ),

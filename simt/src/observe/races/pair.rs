@@ -28,9 +28,8 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn of(e: &Entry, writes: bool, not: u32) -> Side {
-        let lanes = match (e.strength(), u32::MAX - e.lanes) {
-            (Strength::Async, lane @ 0..32) => 1 << lane,
-            (Strength::Async, _) => 1,
+        let lanes = match e.strength() {
+            Strength::Async => 1 << e.copier(),
             _ => e.lanes,
         };
         let others = if lanes & !not != 0 { lanes & !not } else { lanes };
@@ -69,9 +68,9 @@ pub(super) enum Apart {
     /// The second access runs after the first, but the barrier between them orders no memory
     /// accesses, or only those of one block.
     Relaxed,
-    /// Nothing orders the two accesses, which come from two blocks of the grid. `seen` is set if
-    /// the later block has read a release of the earlier access, without acquiring it.
-    Blocks { seen: bool },
+    /// Nothing orders the two accesses, which come from two blocks of the grid. `released` is set
+    /// if a thread has released the earlier access.
+    Blocks { released: bool },
     /// One of the accesses is an asynchronous copy.
     Copy(Copied),
     /// Nothing orders the accesses, and no order is needed, because one instruction of a warp

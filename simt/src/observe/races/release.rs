@@ -288,9 +288,11 @@ impl Logs {
         self.logs[log as usize].expected += bytes;
     }
 
-    /// Returns whether an `mbarrier` expects fewer bytes than the copies so far write.
+    /// Returns whether an `mbarrier` has completed a phase although it expects fewer bytes than the
+    /// copies so far write.
     pub(super) fn expects_fewer(&self, log: u32) -> bool {
-        self.logs[log as usize].expected < 0
+        let log = &self.logs[log as usize];
+        log.expected < 0 && !log.phases.is_empty()
     }
 
     /// Records a test of an `mbarrier` that passed before the first phase ended.
@@ -317,6 +319,20 @@ impl Logs {
     /// Returns the number of phases that ended before a time.
     pub(super) fn phases_before(&self, log: u32, time: u32) -> u32 {
         self.logs[log as usize].phases.partition_point(|&(_, end)| end < time) as u32
+    }
+
+    /// Returns whether some release, by any thread, includes an access.
+    pub(super) fn release(&self, e: &Entry) -> bool {
+        let all = self.logs.iter().flat_map(|log| log.warps.values());
+        all.flat_map(|releases| &releases.entries).any(|entry| {
+            let wide = entry.release.scope.is_some_and(|scope| scope > 1);
+            let Release { block, warp, base, .. } = *entry.release;
+            wide && block == e.block
+                && match warp == e.warp() {
+                    true => entry.release.covered(entry.lanes, e) == e.lanes,
+                    false => e.time <= base,
+                }
+        })
     }
 
     /// Returns whether a thread of `block` that has acquired `refs` is ordered after all lanes of
@@ -375,7 +391,7 @@ impl Logs {
                 return false;
             }
             let seen = log.phases.partition_point(|&(end, _)| end <= r.length);
-            return e.lanes == r.log && seen > 0 && log.phases[seen - 1].1 >= e.time;
+            return e.log() == Some(r.log) && seen > 0 && log.phases[seen - 1].1 >= e.time;
         }
         let is = |&(at, init): &(u32, Entry)| at < r.length && init.of(0) == e.of(0);
         if reaches && log.inits.iter().any(is) {

@@ -26,6 +26,13 @@ impl Reports {
         scene.is_some_and(|s| s.kernel.decided().get(pc as usize).copied().unwrap_or(false))
     }
 
+    /// Returns whether a race between two instructions is listed already, and is not one that a
+    /// barrier of a block or warp removes.
+    pub(super) fn lists(&self, a: u32, b: u32, space: Space) -> bool {
+        let (fault, space) = (Fault::DataRace, Some(space));
+        self.found.contains(Key { fault, space, pcs: (a, b), rank: BEYOND })
+    }
+
     #[cold]
     pub(super) fn race(&mut self, a: Side, b: Side, apart: Apart, space: Space, address: u64) {
         let strong = |s: Strength| matches!(s, Strength::Volatile | Strength::Strong);

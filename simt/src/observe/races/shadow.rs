@@ -31,9 +31,9 @@ pub(super) struct Entry {
     pub(super) block: u32,
     /// The time on the clock of its cluster; 0 means no access.
     pub(super) time: u32,
-    /// The lanes of the access. For a copy, this is the number of the log of its `mbarrier`; if the
-    /// copy has no `mbarrier`, it is `u32::MAX` minus the index of the lane that must wait for the
-    /// copy.
+    /// The lanes of the access. For a copy, these are the lane that starts it (5 bits) and the
+    /// number of the log of its `mbarrier` (27 bits); if the copy has no `mbarrier`, it is
+    /// `u32::MAX` minus the index of the lane, which must wait for the copy.
     pub(super) lanes: u32,
     /// Packed fields, from the highest bit: instruction (19 bits), warp (5), bytes (4), strength
     /// (2), scope (2).
