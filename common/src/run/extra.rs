@@ -130,14 +130,18 @@ impl Extra {
         job.fetch(&mut bits)?;
         let observed = simt.observed();
         let found = observed.findings.iter().find(|finding| !finding.is_harmless());
-        // A run of another length may leave other state behind.
-        if checked.wrong.is_none() && found.is_none() && self.how(asked).is_none() {
+        // A run of another length may leave other state behind, and in a random order, a block may
+        // find it before another block replaces it.
+        let random = matches!(self.schedule, Schedule::Adversarial(_));
+        let again = random || self.how(asked).is_none();
+        if checked.wrong.is_none() && found.is_none() && again {
             checked.wrong = job.verify_again(&workload).map_err(stopped)?.wrong;
         }
         let wrong = match (checked.wrong, found) {
             (Some(mut wrong), found) => {
                 let cause = match found {
                     Some(finding) => format!("; the checks found: {}", finding.sentence()),
+                    None if wrong.leftover.is_some() => String::new(),
                     None => self.advice().into(),
                 };
                 if wrong.run == Run::First {
@@ -203,7 +207,7 @@ impl Extra {
         (!how.is_empty()).then(|| how.join(", "))
     }
 
-    /// Names the options that repeat the run. `ladder compare` has no such options.
+    /// Names the options that repeat the run.
     fn repeat<T: Scalar>(&self, asked: Asked<'_, T>) -> String {
         let mut flags = format!("--n {}", self.n);
         if self.schedule != asked.settings.schedule {
@@ -218,7 +222,10 @@ impl Extra {
         if self.block != asked.block {
             flags += &format!(" --threads {}", self.block.threads());
         }
+        // `ladder compare` has this option alone.
+        let only = flags == format!("--n {}", self.n);
         match self.elements {
+            None if only => format!("to repeat this run, use `{flags}`"),
             None => format!("to repeat this run, run the step with `{flags}`"),
             Some(_) => format!("`{flags}` gives a similar run on other elements"),
         }
@@ -229,7 +236,7 @@ impl Extra {
         match self.schedule {
             Schedule::Converged => "",
             _ => {
-                "; let no block use a value before a flag or ticket shows that it is complete, and put a `__threadfence()` before that flag or ticket"
+                "; let no block use a value before a flag or ticket shows that it is complete, put a `__threadfence()` before that flag or ticket, and let no block reset a flag or ticket that others may have changed"
             }
         }
     }
@@ -275,13 +282,13 @@ mod tests {
             "and.b64 %n, %n, -2;",
             &[
                 "wrong in an extra run, although its runs on 98320 elements were right: the sum of 1 f32",
-                "; to repeat this run, run the step with `--n 1`",
+                "; to repeat this run, use `--n 1`",
             ],
         );
         wrong(
             start,
             "ld.global.f32 %x, [%in];",
-            &["beyond the end", "(in an extra run; to repeat this run, run the step with `--n 0`)"],
+            &["beyond the end", "(in an extra run; to repeat this run, use `--n 0`)"],
         );
         wrong(
             start,

@@ -137,7 +137,7 @@ fn in_turns<O: Observer>(
     // By default, one cluster runs at a time, and another starts only if the running one does not
     // end. A random schedule starts with eight clusters or, for one seed in four, with many, so that
     // the last cluster may run before most others have ended. For another seed in four, the first
-    // cluster starts last.
+    // cluster starts last, when the others have ended or wait.
     let (mut resident, quantum) = match seed {
         None => (1, QUANTUM),
         Some(seed) => (if seed % 4 == 3 { 256 } else { 8 }, 64),
@@ -155,6 +155,10 @@ fn in_turns<O: Observer>(
     let (mut watch, mut look, mut ended) = (Watch::default(), QUANTUM, 0);
     while next < clusters.end || !running.is_empty() {
         while running.len() < resident && next < clusters.end {
+            let last = first_is_last && next + 1 == clusters.end;
+            if last && running.iter().any(|team| !team.waits()) {
+                break;
+            }
             let mut team = idle.pop().unwrap_or_else(|| Team::new(env));
             team.start(cluster(next), obs);
             running.push(team);

@@ -185,11 +185,7 @@ pub(super) const ELSEWHERE: &[(&str, Edit)] = &[
             edits: &[("blockIdx.x == 0 && tid < n % Width ? in[n - 1 - tid] : 0", "0")],
             n: EVEN,
             code: 1,
-            said: &[
-                "in an extra run",
-                "the sum of 1 f32",
-                "to repeat this run, run the step with `--n 1`",
-            ],
+            said: &["in an extra run", "the sum of 1 f32", "to repeat this run, use `--n 1`"],
         },
     ),
     (
@@ -214,7 +210,7 @@ pub(super) const ELSEWHERE: &[(&str, Edit)] = &[
             edits: &[("left > 0 || row == 0", "left > 0")],
             n: EVEN,
             code: 1,
-            said: &["in an extra run", "to repeat this run, run the step with `--n 0`"],
+            said: &["in an extra run", "to repeat this run, use `--n 0`"],
         },
     ),
     (
