@@ -104,8 +104,13 @@ fn left_behind(scene: &Scene<'_>, seen: &Seen, grids: &[u32]) -> Result<(), Box<
         return Err(Box::new(Failure::new(Stage::Right, said)));
     }
     let Some(at) = seen.left.iter().position(|left| left.tickets != 0) else { return Ok(()) };
+    let ticket = seen.partials.as_ref().map(|(_, ticket)| *ticket);
+    let cure = seen.state.iter().find(|finding| Some(finding.address) == ticket).map_or(
+        "read and change it in one atomic, and let the last block reset it, as `atomicInc` with the limit gridDim.x - 1 does",
+        |finding| finding.cure.as_str(),
+    );
     let said = format!(
-        "{}: the kernel leaves `tickets[0]` at {}, and the next launch needs 0: read and change it in one atomic, and let the last block reset it, as `atomicInc` does",
+        "{}: the kernel leaves `tickets[0]` at {}, and the next launch needs 0: {cure}",
         Scene { grid: grids[at], ..*scene }.what(),
         seen.left[at].tickets
     );
