@@ -7,12 +7,13 @@ use super::job::Job;
 use crate::{
     Result,
     device::{Address, Device, Program},
-    plan::{Arg, Buffer, Call, Problem, Scratch},
+    plan::{Arg, Buffer, Call, Plan, Problem, Scratch},
     sum::{Elements, Mismatch, Run, Scalar, Verdict, Workload},
 };
 
-/// The largest number of elements in the third run, which is enough for several blocks.
-const SMALLER: u64 = 5003;
+/// The numbers of elements in the third run, of which one is chosen. Large tiles need many elements
+/// for several blocks.
+const SMALLER: [u64; 5] = [5003, 20_011, 40_009, 80_021, 160_001];
 
 const RESET: &str = "let the last block that uses it reset it to 0";
 
@@ -79,7 +80,7 @@ impl Job<'_> {
         &self,
         workload: &Workload<T>,
     ) -> Result<Option<Box<Mismatch>>> {
-        let n = (self.problem.n / 2).min(SMALLER);
+        let n = self.smaller();
         let (Device::Simt(simt), Program::Simt(program), 1..) = (self.device, &*self.program, n)
         else {
             return Ok(None);
@@ -102,6 +103,20 @@ impl Job<'_> {
         }
         simt.renew(program)?;
         if matches!(smaller(), Ok(None)) { third } else { Ok(None) }
+    }
+
+    /// Returns the number of elements in the third run. The number of blocks is not 1 and does not
+    /// divide that of the second run, if possible, so a counter that is taken modulo the number of
+    /// blocks has the wrong value.
+    fn smaller(&self) -> u64 {
+        let grid = |plan: &Plan| plan.launches.first().map_or(1, |launch| launch.grid);
+        let half = self.problem.n / 2;
+        let other = |n: &u64| {
+            let few = grid(&(self.step.plan)(&Problem { n: *n, ..self.problem }));
+            few > 1 && grid(&self.plan) % few != 0
+        };
+        let chosen = SMALLER.into_iter().filter(|n| *n <= half).find(other);
+        chosen.unwrap_or(half.min(SMALLER[0]))
     }
 
     /// For a sum that is wrong in its second run, describes the state that a run leaves for the

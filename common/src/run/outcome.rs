@@ -96,7 +96,7 @@ impl Outcome {
         if mismatch.adds_all() {
             return Some("the kernel adds every element, but the partial sums in its buffers are not those of the plan: change the stages of the plan, or let the kernel store the partial sums that the plan names, in that order".into());
         }
-        if mismatch.verdict.error.is_nan() && !told {
+        if mismatch.run == Run::First && mismatch.verdict.error.is_nan() && !told {
             return Some("the sum is NaN, although all elements are finite: is a variable read before it is set, so that the compiler may give it any value?".into());
         }
         (mismatch.run == Run::First && !told).then(|| match schedule {

@@ -81,4 +81,49 @@ pub(super) const PROBLEMS: &[(&str, Edit)] = &[
             said: &["verified"],
         },
     ),
+    (
+        "v9-single-pass",
+        Edit {
+            name: "65-counter-modulo-the-grid",
+            edits: &[
+                (
+                    "// A call of add replaces",
+                    "__device__ unsigned int counter;\n// A call of add replaces",
+                ),
+                (
+                    "last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1",
+                    "last = atomicAdd(&counter, 1) % gridDim.x == gridDim.x - 1",
+                ),
+            ],
+            n: N,
+            code: 1,
+            said: &["a run leaves state that breaks a later run with another grid"],
+        },
+    ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "66-whole-slot-tested",
+            edits: &[("while (seen >> 32 == 0)", "while (seen == 0)")],
+            n: N,
+            code: 1,
+            said: &["for the first atomic of launch 2", "the order adversarial:"],
+        },
+    ),
+    (
+        "counter",
+        Edit {
+            name: "67-counter-zeroed-at-the-start",
+            edits: &[(
+                "    Element sum = ",
+                "    if (blockIdx.x == 0 && threadIdx.x == 0) atomicExch(tickets, 0);\n    Element sum = ",
+            )],
+            n: N,
+            code: 1,
+            said: &[
+                "was never written by any block",
+                "let no block reset a flag or ticket that others may have changed",
+            ],
+        },
+    ),
 ];
