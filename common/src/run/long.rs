@@ -8,7 +8,7 @@ use super::extra::Asked;
 use crate::{
     Element, Error, Result,
     device::{Program, interpreter},
-    plan::{Arg, Buffer, Chip, Plan, Problem, Scratch},
+    plan::{Arg, Buffer, Chip, Holds, Order, Plan, Problem, Scratch},
     sum::{Mismatch, Run, Scalar, Verdict, WrongPartial},
 };
 
@@ -52,19 +52,18 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
         let Some(launch) = plan.launches.first() else { continue };
         let Some(stage) = launch.stages.first() else { continue };
         let grid = u64::from(launch.grid);
-        // Each block must have its own partial sum.
-        let own = stage.holds.count() == grid && launch.cluster == 1 && grid >= 4;
-        if !own || plan.check(&chip).is_err() {
+        if launch.cluster > 1 || grid < 4 || plan.check(&chip).is_err() {
             continue;
         }
         // The last block may wait for the others, and has fewer elements.
         let block = grid - 2;
-        let ranges = stage.holds.ranges(n, block).take(RANGES);
-        let elements: u64 = ranges.map(|range| range.end - range.start).sum();
-        if elements > ELEMENTS || stage.holds.ranges(n, block).nth(RANGES).is_some() {
+        let Some(sums) = sums(stage.holds, block, grid) else { continue };
+        let ranges = || sums.iter().flat_map(|&sum| stage.holds.ranges(n, sum));
+        let elements: u64 = ranges().take(RANGES).map(|range| range.end - range.start).sum();
+        if elements > ELEMENTS || ranges().nth(RANGES).is_some() {
             continue;
         }
-        let one = Block { asked, plan: &plan, problem, block, checked: n < 1 << 25 };
+        let one = Block { asked, plan: &plan, problem, block, sums, checked: n < 1 << 25 };
         if let Some(said) = one.fault(program)? {
             let verdict = Verdict::of(T::ZERO, &T::sum(&[]), 0);
             let before = asked.values.len() as u64;
@@ -76,12 +75,30 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
     Ok(None)
 }
 
+/// Returns the indices of a block's own partial sums; `None` if a partial sum belongs to several
+/// blocks.
+fn sums(holds: Holds, block: u64, grid: u64) -> Option<Vec<u64>> {
+    let entries = 0..Holds::ENTRIES;
+    match holds {
+        Holds::Matrices { count, .. } if count != grid => None,
+        Holds::Matrices { order: Order::Row, .. } => {
+            Some(entries.map(|entry| block * Holds::ENTRIES + entry).collect())
+        }
+        Holds::Matrices { order: Order::Column, .. } => {
+            Some(entries.map(|entry| entry * grid + block).collect())
+        }
+        _ => (holds.count() == grid).then(|| vec![block]),
+    }
+}
+
 /// A block of the first launch on a long input.
 struct Block<'a, T> {
     asked: Asked<'a, T>,
     plan: &'a Plan,
     problem: Problem,
     block: u64,
+    /// The indices of its partial sums.
+    sums: Vec<u64>,
     checked: bool,
 }
 
@@ -161,31 +178,33 @@ impl<T: Scalar> Block<'_, T> {
             Buffer::Scratch(index) => matches!(self.plan.scratch[index], Scratch::Messages(_)),
             _ => false,
         };
-        let mut bytes = vec![0; if mail { 2 * size as usize } else { size as usize }];
-        let at = address(stage.sums) + self.block * bytes.len() as u64;
-        gpu.read(at, &mut bytes).map_err(failed)?;
-        if mail {
-            // The upper half of each slot is the flag.
-            bytes = bytes.chunks_exact(8).flat_map(|slot| slot[..4].to_vec()).collect();
+        for &index in &self.sums {
+            let mut bytes = vec![0; if mail { 2 * size as usize } else { size as usize }];
+            let at = address(stage.sums) + index * bytes.len() as u64;
+            gpu.read(at, &mut bytes).map_err(failed)?;
+            if mail {
+                // The upper half of each slot is the flag.
+                bytes = bytes.chunks_exact(8).flat_map(|slot| slot[..4].to_vec()).collect();
+            }
+            // The block may draw its tile from a counter, and store its sum elsewhere.
+            if bytes.iter().all(|&byte| byte == 0xff) {
+                return Ok(None);
+            }
+            let sum: T = bytemuck::pod_read_unaligned(&bytes);
+            let verdict = Verdict::of(sum, &self.expected(index), 0);
+            if !verdict.verified() {
+                let partial = WrongPartial::of((1, launch, &stage, n), index, verdict, false);
+                return Ok(Some(format!("{what}, {partial}{advice}")));
+            }
         }
-        // The block may draw its tile from a counter, and store its sum elsewhere.
-        if bytes.iter().all(|&byte| byte == 0xff) {
-            return Ok(None);
-        }
-        let sum: T = bytemuck::pod_read_unaligned(&bytes);
-        let verdict = Verdict::of(sum, &self.expected(), 0);
-        if verdict.verified() {
-            return Ok(None);
-        }
-        let partial = WrongPartial::of((1, launch, &stage, n), self.block, verdict, false);
-        Ok(Some(format!("{what}, {partial}{advice}")))
+        Ok(None)
     }
 
-    /// Returns the exact sum of the block's elements.
-    fn expected(&self) -> Reference {
+    /// Returns the exact sum of the elements that a partial sum holds.
+    fn expected(&self, index: u64) -> Reference {
         let each = Gpu::PAGE / T::ELEMENT.size();
         let mut sum = T::sum(&[]);
-        for range in self.plan.launches[0].stages[0].holds.ranges(self.problem.n, self.block) {
+        for range in self.plan.launches[0].stages[0].holds.ranges(self.problem.n, index) {
             let mut at = range.start;
             while at < range.end {
                 let end = ((at / each + 1) * each).min(range.end);

@@ -174,7 +174,7 @@ mod tests {
             ("global requests", "67 0 0.00x"),
             ("global sectors", "809 0 0.00x"),
             ("atomics", "11 0 0.00x"),
-            ("the sum", "verified verified"),
+            ("verdict", "verified verified"),
         ];
         let found: Vec<(&str, String)> =
             found.iter().map(|(name, cells)| (name.as_str(), cells.join(" "))).collect();

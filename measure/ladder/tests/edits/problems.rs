@@ -126,4 +126,14 @@ pub(super) const PROBLEMS: &[(&str, Edit)] = &[
             ],
         },
     ),
+    (
+        "banks-row",
+        Edit {
+            name: "68-narrow-index",
+            edits: &[("(unsigned long long)blockIdx.x * block", "blockIdx.x * block")],
+            n: N,
+            code: 1,
+            said: &["wrong on a longer input", "a 32-bit index wraps at 2^32"],
+        },
+    ),
 ];
