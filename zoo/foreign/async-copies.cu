@@ -1,5 +1,5 @@
-// A pipeline of asynchronous copies (CUTLASS's multistage, 2020): three stages, and a wait for each
-// of them. Needs compute_80: cp.async.
+// A pipeline of asynchronous copies (CUTLASS's multistage, 2020): three stages, each with a wait.
+// Needs compute_80: cp.async.
 __device__ void copy(int* to, const int* from, unsigned int bytes)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2; cp.async.commit_group;"
