@@ -77,8 +77,7 @@ pub(super) const CLUSTER: &[Edit] = &[
             ),
         ],
         &[
-            "changes (atomically) `arrived[0]` at line 31 while thread 0 of block 0 may still write it \
-             at line 16",
+            "while thread 0 of block 0 may still write it at line 16",
             "execute `fence.mbarrier_init.release.cluster` after the initialization",
         ]
     ),
@@ -89,7 +88,10 @@ pub(super) const CLUSTER: &[Edit] = &[
             (WAIT, ""),
             ("    if (index > 0", "    asm(\"barrier.cluster.wait;\");\n    if (index > 0")
         ],
-        &["at line 31 while thread 0", "use the mbarrier only after the `barrier.cluster.wait`"]
+        &[
+            "at line 31 while thread 0|at line 30 while thread 0",
+            "use the mbarrier only after the `barrier.cluster.wait`"
+        ]
     ),
     edit!(
         "42-stores-of-a-started-cluster",

@@ -34,7 +34,7 @@ pub(super) const LEFT: &[(&str, Edit)] = &[
             n: "2^16",
             code: 1,
             said: &[
-                "`mine` is 32 for the first atomic of launch 2, at line 56, but was 0 for that of launch 1: let the last block of a launch reset it",
+                "mine` is 32 for the first atomic of launch 2, at line 56, but was 0 for that of launch 1: let the last block of a launch reset it",
             ],
         },
     ),
@@ -46,7 +46,8 @@ pub(super) const LEFT: &[(&str, Edit)] = &[
             n: "2^18",
             code: 1,
             said: &[
-                "`tickets[0]` is 64 for the first atomic of launch 2, at line 16, but was 0",
+                "`tickets[0]` is 64 for the first atomic of launch 2, at line 1",
+                "but was 0 for that of launch 1",
                 "its limit is 64, and `atomicInc` resets it only after 65 increments; use the limit gridDim.x - 1, which is 63",
             ],
         },

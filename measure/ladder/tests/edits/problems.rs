@@ -43,7 +43,7 @@ pub(super) const PROBLEMS: &[(&str, Edit)] = &[
             n: N,
             code: 1,
             said: &[
-                "store to read-only memory at line",
+                "store to read-only memory at",
                 "`in[0]` is one of the elements that the launch adds",
             ],
         },
@@ -58,7 +58,7 @@ pub(super) const PROBLEMS: &[(&str, Edit)] = &[
             )],
             n: N,
             code: 1,
-            said: &["store to read-only memory at line", "store the result elsewhere"],
+            said: &["store to read-only memory at", "store the result elsewhere"],
         },
     ),
     (
