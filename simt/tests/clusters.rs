@@ -1,18 +1,9 @@
 //! Tests the order that the barrier of a cluster establishes. `.relaxed` on its arrival orders no
 //! memory accesses.
 
-use crate::common::{Device, launch};
+use crate::common::{Device, SCHEDULES, launch};
 use simt::observe::{Fault, Finding};
 use simt::{Arg, Module, ParseError, Schedule};
-
-pub(crate) const SCHEDULES: [Schedule; 6] = [
-    Schedule::Converged,
-    Schedule::MinPc,
-    Schedule::Adversarial(1),
-    Schedule::Adversarial(2),
-    Schedule::Adversarial(3),
-    Schedule::Adversarial(4),
-];
 
 pub(crate) const ARRIVE: &str = "barrier.cluster.arrive.aligned;\n";
 pub(crate) const RELAXED: &str = "barrier.cluster.arrive.relaxed.aligned;\n";

@@ -1,6 +1,7 @@
 //! Tests that blocks of a cluster access each other's shared memory only while both of them run.
 
-use crate::clusters::{ARRIVE, AWAIT, RELAXED, SCHEDULES, STARTED, SYNC, WAIT, accepted, run};
+use crate::clusters::{ARRIVE, AWAIT, RELAXED, STARTED, SYNC, WAIT, accepted, run};
+use crate::common::SCHEDULES;
 use simt::observe::Fault;
 
 /// Block 0 initializes a word and an mbarrier, which expects the bytes of one access.

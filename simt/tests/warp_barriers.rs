@@ -4,18 +4,9 @@
 //! lanes. On every GPU, PTX for older targets requires all lanes to execute the same instruction in
 //! convergence (PTX manual, `bar.warp.sync`); the check enforces this rule.
 
-use crate::common::{Device, launch};
+use crate::common::{Device, SCHEDULES, launch};
 use simt::observe::Fault;
 use simt::{Module, Schedule};
-
-const SCHEDULES: [Schedule; 6] = [
-    Schedule::Converged,
-    Schedule::MinPc,
-    Schedule::Adversarial(1),
-    Schedule::Adversarial(2),
-    Schedule::Adversarial(3),
-    Schedule::Adversarial(4),
-];
 
 /// Runs a body in one or more warps; returns the error, if any, and the findings.
 fn run(

@@ -135,16 +135,7 @@ mod tests {
             let entry = "store".into();
             device.launch(
                 &program,
-                &Call {
-                    entry,
-                    grid: 1,
-                    block: 1,
-                    cluster: 1,
-                    shared: 0,
-                    early: false,
-                    input: None,
-                    args,
-                },
+                &Call { entry, grid: 1, block: 1, cluster: 1, args, ..Call::default() },
             )
         };
         refused(store(&foreign), sentence);

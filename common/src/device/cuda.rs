@@ -456,16 +456,7 @@ mod tests {
         );
         let asked = |cluster, early| {
             let entry = "reduce".into();
-            let call = Call {
-                entry,
-                grid: 8,
-                block: 64,
-                cluster,
-                shared: 0,
-                early,
-                input: None,
-                args: vec![],
-            };
+            let call = Call { entry, grid: 8, block: 64, cluster, early, ..Call::default() };
             attributes(&call).iter().map(|attribute| attribute.id).collect::<Vec<_>>()
         };
         assert_eq!(asked(1, false), []);

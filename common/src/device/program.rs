@@ -192,16 +192,7 @@ pub(super) fn largest_cluster(context: &Arc<CudaContext>, driver: &str) -> u32 {
     }
     let (entry, file) = ("nothing".to_owned(), "nothing.ptx".to_owned());
     let ptx = Ptx { text: NOTHING.into(), source: String::new(), origin: file.clone(), file };
-    let call = Call {
-        entry,
-        grid: 16,
-        block: 512,
-        cluster: 16,
-        shared: 0,
-        early: false,
-        input: None,
-        args: vec![],
-    };
+    let call = Call { entry, grid: 16, block: 512, cluster: 16, ..Call::default() };
     let asked = Program::load(context, driver, &ptx).and_then(|program| program.cluster(&call));
     asked.unwrap_or(8)
 }

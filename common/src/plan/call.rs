@@ -4,7 +4,7 @@ use super::launch::{Arg, Buffer, Launch};
 use crate::device::Address;
 
 /// A launch with resolved arguments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Call<'m> {
     /// The name of the entry point.
     pub entry: String,

@@ -222,10 +222,9 @@ impl Extra {
         if self.block != asked.block {
             flags += &format!(" --threads {}", self.block.threads());
         }
-        // `ladder compare` has this option alone.
-        let only = flags == format!("--n {}", self.n);
         match self.elements {
-            None if only => format!("to repeat this run, use `{flags}`"),
+            // `ladder compare` has only the option `--n`.
+            None if self.how(asked).is_none() => format!("to repeat this run, use `{flags}`"),
             None => format!("to repeat this run, run the step with `{flags}`"),
             Some(_) => format!("`{flags}` gives a similar run on other elements"),
         }

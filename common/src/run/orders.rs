@@ -50,17 +50,16 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
     }
     let n = asked.values.len().min(MOST / size_of::<T>());
     let mut values = asked.values[..n].to_vec();
-    let mut elements = None;
+    let mut like = Extra::of(asked, n);
     let mut first: Option<(String, Vec<u8>)> = None;
     let all: Vec<_> = if promises { runs().collect() } else { shuffled().collect() };
     if promises {
         cancel(&mut values);
-        elements = Some("half of the elements were the negatives of the others".to_owned());
+        like.elements = Some("half of the elements were the negatives of the others".to_owned());
     }
     for (schedule, gpu) in all {
+        let extra = Extra { schedule, gpu, ..like.clone() };
         // Skip a GPU that does not meet the kernel's requirements.
-        let elements = elements.clone();
-        let extra = Extra { schedule, gpu, elements, ..Extra::of(asked, n) };
         let Some(ran) = extra.run(asked, values.clone())? else { continue };
         if let Some(wrong) = ran.wrong {
             return Ok(Some(wrong));

@@ -98,14 +98,12 @@ impl Tally {
             args.extend(scratch.iter().map(|memory| Value::Address(memory.address())));
         }
         let call = Call {
-            input: None,
             entry: "reduce".into(),
             grid: bug.blocks,
             block: bug.threads,
             cluster: 1,
-            shared: 0,
-            early: false,
             args,
+            ..Call::default()
         };
         let expected = bug.expected();
         for _ in 0..runs {

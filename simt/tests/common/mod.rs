@@ -7,6 +7,16 @@ use std::path::{Path, PathBuf};
 use simt::observe::{Finding, Memory, Sync};
 use simt::{Arg, Config, Error, Gpu, Launch, Module, Schedule, Watch};
 
+/// The usual orders of execution, and four random ones, which include each way to start blocks.
+pub const SCHEDULES: [Schedule; 6] = [
+    Schedule::Converged,
+    Schedule::MinPc,
+    Schedule::Adversarial(1),
+    Schedule::Adversarial(2),
+    Schedule::Adversarial(3),
+    Schedule::Adversarial(4),
+];
+
 /// A device and its observers. All tests use the type [`Watch`], because each further type of
 /// observer would compile the interpreter again.
 pub struct Device {

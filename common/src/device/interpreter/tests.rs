@@ -22,16 +22,7 @@ fn counts() -> Ptx {
 
 fn call(memory: &Memory) -> Call<'_> {
     let args = vec![Value::Address(memory.address())];
-    Call {
-        entry: "count".into(),
-        grid: 1,
-        block: 1,
-        cluster: 1,
-        shared: 0,
-        early: false,
-        input: None,
-        args,
-    }
+    Call { entry: "count".into(), grid: 1, block: 1, cluster: 1, args, ..Call::default() }
 }
 
 #[test]

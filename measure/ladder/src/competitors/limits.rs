@@ -68,16 +68,7 @@ impl<'d> Prepared<'d> {
     /// Prepares the calls of a run, with everything that they need.
     pub(super) fn calls<'c>(&'c self, input: Address<'c>) -> Result<Vec<Call<'c>>> {
         let call = |entry: &str, grid, block, args| {
-            vec![Call {
-                input: None,
-                entry: entry.into(),
-                grid,
-                block,
-                cluster: 1,
-                shared: 0,
-                early: false,
-                args,
-            }]
+            vec![Call { entry: entry.into(), grid, block, cluster: 1, args, ..Call::default() }]
         };
         Ok(match self {
             Prepared::Empty { .. } => call("empty", 1, 32, vec![]),

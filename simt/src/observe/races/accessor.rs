@@ -118,21 +118,26 @@ impl Accessor<'_> {
         if self.reports.lists(e.pc(), entry.pc(), target.space) {
             return Apart::Unordered;
         }
-        let lane = |other: bool| self.knowing_lane(self.warp, e).filter(|_| other);
-        let follows = || self.cluster.follows(self.logs, self.rank, self.warp, target.lane, e);
         match copies {
             [true, _] => return Apart::Copy(self.copied(target.lane, e)),
             [false, true] => return Apart::Copy(self.overwritten(entry)),
             [false, false] => {}
         }
-        match (lane(needed > 0 || e.warp() != self.warp), needed) {
-            _ if needed == 0 && self.has_read(target.lane, e) => Apart::Read,
-            (Some(lane), _) => Apart::Lane(lane),
-            (None, 1..) if self.warp_knows(e) => Apart::Warp,
-            (None, 0 | 1) if self.cluster.blocks.len() > 1 && follows() => Apart::Relaxed,
-            (None, 0) => Apart::Unordered,
-            (None, 1) => Apart::Cluster,
-            (None, _) => Apart::Blocks { released: self.logs.release(e) },
+        if needed == 0 && self.has_read(target.lane, e) {
+            return Apart::Read;
+        }
+        // A lane of the access's own warp is ordered after its own accesses.
+        let another = needed > 0 || e.warp() != self.warp;
+        if another && let Some(lane) = self.knowing_lane(self.warp, e) {
+            return Apart::Lane(lane);
+        }
+        let follows = || self.cluster.follows(self.logs, self.rank, self.warp, target.lane, e);
+        match needed {
+            1.. if self.warp_knows(e) => Apart::Warp,
+            0 | 1 if self.cluster.blocks.len() > 1 && follows() => Apart::Relaxed,
+            0 => Apart::Unordered,
+            1 => Apart::Cluster,
+            _ => Apart::Blocks { released: self.logs.release(e) },
         }
     }
 

@@ -240,8 +240,7 @@ fn tests(op: &Op) -> bool {
 }
 
 fn is_fence(op: &Op) -> bool {
-    // `fence.mbarrier_init` is the only release at cluster scope.
-    matches!(op, Op::Fence(order, scope) if (*order, *scope) != (Order::Release, Scope::Cluster))
+    matches!(op, Op::Fence(..))
 }
 
 fn noun(kernel: &Kernel, pc: u32) -> &'static str {

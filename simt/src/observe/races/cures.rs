@@ -153,7 +153,7 @@ impl Pair<'_> {
 
 const SCOPE: &str = "the scope of one access excludes the other; widen this scope to the device";
 
-const READ: &str = "this thread has read the flag that follows the access, but has not acquired it; \
+const READ: &str = "this thread has read the flag that is set after the access, but has not acquired it; \
                     put a `__threadfence_block()` after the read of the flag, or read it with \
                     `.acquire`";
 
