@@ -100,10 +100,10 @@ const ASIDE: [&str; 12] = [
     "/benches/",
 ];
 
-/// Compiler flags that make the code small but not too slow: functions of up to 75 instructions are
-/// inlined, padded numbers are shrunk, and memory is limited to a gigabyte.
+/// Compiler flags that make the code small: a function is inlined only where this makes the code
+/// smaller, padded numbers are shrunk, and memory is limited to a gigabyte.
 const FLAGS: [&str; 3] = [
-    "-Cllvm-args=--inline-threshold=75",
+    "-Cllvm-args=--inline-threshold=0",
     "-Clink-arg=--compress-relocations",
     "-Clink-arg=--max-memory=1073741824",
 ];
