@@ -7,7 +7,7 @@ use super::job::Job;
 use crate::{
     Result, Step,
     device::{Choice, Device, Ptx, Settings, interpreter},
-    plan::{Block, Problem},
+    plan::{Block, Holds, Problem},
     sum::{Mismatch, Run, Scalar, Verdict, Workload, elements},
 };
 
@@ -59,10 +59,11 @@ pub(super) struct Extra {
 }
 
 /// The outcome of an extra run.
-pub(super) struct Ran {
+pub(super) struct Ran<T> {
     pub problem: Problem,
     pub verdict: Verdict,
-    pub bits: Vec<u8>,
+    /// The sums of each stage; the last one is the total.
+    pub sums: Vec<(Holds, Vec<T>)>,
     /// The error, if the sum is wrong or a check has a finding.
     pub wrong: Option<Box<Mismatch>>,
 }
@@ -113,7 +114,7 @@ impl Extra {
         &self,
         asked: Asked<'_, T>,
         values: Vec<T>,
-    ) -> Result<Option<Ran>> {
+    ) -> Result<Option<Ran<T>>> {
         let Extra { schedule, gpu, block, n, offset, .. } = *self;
         let settings = Settings { schedule, gpu, traced: 0, ..asked.settings.clone() };
         let device = Device::open(Choice::Simt, &settings)?;
@@ -126,8 +127,7 @@ impl Extra {
             simt.explained(error.in_extra_run(self.how(asked), &self.repeat(asked)))
         };
         let mut checked = job.verify_once(&workload).map_err(stopped)?;
-        let mut bits = vec![0; size_of::<T>()];
-        job.fetch(&mut bits)?;
+        let sums = job.sums()?;
         let observed = simt.observed();
         let found = observed.findings.iter().find(|finding| !finding.is_harmless());
         // A run of another length may leave other state behind, and in a random order, a block may
@@ -166,7 +166,7 @@ impl Extra {
             }
             (None, None) => None,
         };
-        Ok(Some(Ran { problem, verdict: checked.verdict, bits, wrong }))
+        Ok(Some(Ran { problem, verdict: checked.verdict, sums, wrong }))
     }
 
     /// Returns whether the run differs from the run of the same length on the requested GPU. The

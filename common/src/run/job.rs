@@ -7,7 +7,7 @@ use super::fits::fits;
 use crate::{
     Error, Result, Step,
     device::{Address, Device, Memory, POISON, Program, Ptx},
-    plan::{Buffer, Call, Launch, Plan, Problem, Scratch},
+    plan::{Buffer, Call, Holds, Launch, Plan, Problem, Scratch},
     sum::{Elements, Mismatch, Reference, Run, Scalar, Verdict, Workload, elements, first_wrong},
 };
 
@@ -287,6 +287,20 @@ impl<'d> Job<'d> {
         self.device.read(&self.result, sum)
     }
 
+    /// Reads the sums of every stage of the last run, except those that were sent as messages,
+    /// which a consumer may clear.
+    pub(super) fn sums<T: Scalar>(&self) -> Result<Vec<(Holds, Vec<T>)>> {
+        let mail = |sums| match sums {
+            Buffer::Scratch(index) => matches!(self.plan.scratch[index], Scratch::Messages(_)),
+            _ => false,
+        };
+        let stages = self.plan.launches.iter().flat_map(|launch| &launch.stages);
+        stages
+            .filter(|stage| !mail(stage.sums))
+            .map(|stage| Ok((stage.holds, self.output(stage.sums, stage.holds.count())?)))
+            .collect()
+    }
+
     /// Reads the first `count` elements that a stage wrote in the last run.
     pub fn output<T: Scalar>(&self, buffer: Buffer, count: u64) -> Result<Vec<T>> {
         let (memory, mail) = match buffer {
@@ -330,7 +344,7 @@ mod tests {
     use crate::{
         Element,
         device::{Choice, Settings},
-        plan::{Arg, Block, Holds, Stage},
+        plan::{Arg, Block, Stage},
         run::played,
         sum::Input,
     };

@@ -3,10 +3,10 @@
 
 use simt::{Arch, Schedule};
 
-use super::extra::{Asked, Extra, LEAST};
+use super::extra::{Asked, Extra, LEAST, Ran};
 use crate::{
     Element, Result,
-    plan::{Plan, Scratch},
+    plan::{Holds, Plan, Scratch},
     sum::{Mismatch, Run, Scalar},
 };
 
@@ -51,7 +51,7 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
     let n = asked.values.len().min(MOST / size_of::<T>());
     let mut values = asked.values[..n].to_vec();
     let mut like = Extra::of(asked, n);
-    let mut first: Option<(String, Vec<u8>)> = None;
+    let mut first: Option<(String, Ran<T>)> = None;
     let all: Vec<_> = if promises { runs().collect() } else { shuffled().collect() };
     if promises {
         cancel(&mut values);
@@ -67,22 +67,42 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
         if !promises {
             continue;
         }
-        let (sum, sms) = (ran.verdict.sum, gpu.sms);
         let here =
-            format!("{sum} in the order {schedule} on {sms} multiprocessors of a {}", gpu.gpu);
-        match &first {
-            Some((there, other)) if *other != ran.bits => {
-                let mut wrong = Mismatch::of(step, &ran.problem, Run::Messages, ran.verdict, None);
-                wrong.leftover = Some(format!(
-                    "it promises the same bits for the same elements, but the sum of the first {n}, half of them replaced by negatives of the others, is {there}, and {here}: make the order of additions depend on the length alone"
-                ));
-                return Ok(Some(Box::new(wrong)));
-            }
-            Some(_) => {}
-            None => first = Some((here, ran.bits)),
+            format!("in the order {schedule} on {} multiprocessors of a {}", gpu.sms, gpu.gpu);
+        let Some((there, other)) = &first else {
+            first = Some((here, ran));
+            continue;
+        };
+        if let Some((which, a, b)) = other_bits(&other.sums, &ran.sums) {
+            let mut wrong = Mismatch::of(step, &ran.problem, Run::Messages, ran.verdict, None);
+            wrong.leftover = Some(format!(
+                "it promises the same bits for the same elements, but {which} of the first {n}, half of them replaced by negatives of the others, is {} {there}, and {} {here}: make the order of additions depend on the length alone",
+                a.value(),
+                b.value()
+            ));
+            return Ok(Some(Box::new(wrong)));
         }
     }
     Ok(None)
+}
+
+/// Returns the first sum that has other bits in two runs, and its values. Without a difference in
+/// the total, partial sums can differ by bits that this total does not show. Two plans may have
+/// different partial sums, which are not compared.
+fn other_bits<T: Scalar>(
+    one: &[(Holds, Vec<T>)],
+    other: &[(Holds, Vec<T>)],
+) -> Option<(String, T, T)> {
+    let differ = |(a, b): &(&T, &T)| bytemuck::bytes_of(*a) != bytemuck::bytes_of(*b);
+    let stages = one.iter().zip(other).rev().filter(|(a, b)| a.0 == b.0);
+    stages.into_iter().find_map(|((holds, a), (_, b))| {
+        let (index, (a, b)) = a.iter().zip(b).enumerate().find(|(_, pair)| differ(pair))?;
+        let which = match *holds {
+            Holds::ALL => "the sum".to_owned(),
+            _ => format!("partial sum {index}"),
+        };
+        Some((which, *a, *b))
+    })
 }
 
 /// Makes elements cancel: the second half consists of negatives of the first half, except for a few
@@ -112,7 +132,7 @@ mod tests {
     use crate::{
         Step,
         device::{Choice, Device, Settings},
-        plan::{Arg, Block, Buffer, Holds, Plan, Problem, Stage},
+        plan::{Arg, Block, Buffer, Plan, Problem, Stage},
         run::{Samples, played, run},
         sum::{Input, Workload},
     };
@@ -191,6 +211,51 @@ mod tests {
         assert!(said.contains("in the order adversarial:"), "{said}");
         let same = last_ticket().replace("%p, %block, %grid;", "%p, %grid, %grid;");
         assert_eq!(wrong(&same), None);
+    }
+
+    /// Like `STRIDED`, but on GPUs with more than one multiprocessor, each block adds its elements
+    /// from the last to the first. The total does not depend on the partial sums.
+    fn strided_by_sms() -> String {
+        let start = "cvt.u64.u32 %i, %block;\nmov.u64 %step, 2;\nmov.u32 %lane, %nsmid;\n\
+                     setp.eq.u32 %p, %lane, 1;\n@%p bra again;\nadd.u64 %i, %i, %n;\n\
+                     sub.u64 %i, %i, 2;\nmov.u64 %step, -2;";
+        played::STRIDED
+            .replace(".reg .u64 %in", ".reg .u64 %step, %in")
+            .replace("cvt.u64.u32 %i, %block;", start)
+            .replace("add.u64 %i, %i, 2;", "add.u64 %i, %i, %step;")
+    }
+
+    static STRIDED: Step = {
+        let step = played::step("strided", |problem| {
+            let buffers = [Buffer::Input, Buffer::Result, Buffer::Scratch(0)];
+            let mut args = buffers.map(Arg::Address).to_vec();
+            args.insert(2, Arg::U64(problem.n));
+            let holds = Holds::Strides { tile: 1, count: 2, width: 1 };
+            let depth = problem.n as u32;
+            let stages = vec![
+                Stage { sums: Buffer::Scratch(0), holds, depth },
+                Stage { sums: Buffer::Result, holds: Holds::ALL, depth },
+            ];
+            let launches = vec![played::launch(problem, 2, args, stages)];
+            Plan { launches, scratch: vec![Scratch::Partials(2)] }
+        });
+        Step { fixed_order: true, ..step }
+    };
+
+    #[test]
+    fn bits_of_partial_sums_are_compared() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let values = &Workload::<f32>::new(&device, Input::Uniform, 4096, 1).unwrap().values;
+        let wrong = |text: String| {
+            let settings = &Settings { checks: Some(Vec::new()), ..Settings::default() };
+            let block = Block::new(64).unwrap();
+            let plan = (STRIDED.plan)(&device.problem(4096, block, Element::F32));
+            let asked = Asked { step: &STRIDED, ptx: &played::ptx(text), values, block, settings };
+            wrong_in_other_orders(asked, &plan).unwrap().map(|wrong| wrong.to_string())
+        };
+        let said = wrong(strided_by_sms()).expect("the bits depend on the GPU");
+        assert!(said.contains("partial sum 0 of the first 4096"), "{said}");
+        assert_eq!(wrong(strided_by_sms().replace("%lane, 1;", "%lane, %lane;")), None);
     }
 
     /// The elements keep their magnitudes, and the sum is small.

@@ -104,7 +104,9 @@ fn left_behind(scene: &Scene<'_>, seen: &Seen, grids: &[u32]) -> Result<(), Box<
         return Err(Box::new(Failure::new(Stage::Right, said)));
     }
     let Some(at) = seen.left.iter().position(|left| left.tickets != 0) else { return Ok(()) };
-    let ticket = seen.partials.as_ref().map(|(_, ticket)| *ticket);
+    // A counter that is smaller than the grid has lost an update.
+    let lost = seen.left[at].tickets < grids[at];
+    let ticket = seen.partials.as_ref().map(|(_, ticket)| *ticket).filter(|_| !lost);
     let cure = seen.state.iter().find(|finding| Some(finding.address) == ticket).map_or(
         "read and change it in one atomic, and let the last block reset it, as `atomicInc` with the limit gridDim.x - 1 does",
         |finding| finding.cure.as_str(),

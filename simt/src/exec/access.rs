@@ -98,6 +98,8 @@ impl Team<'_> {
                 self.loaded_unset(w, group.mask, &missing, dsts, width);
             }
             match memory.order {
+                // A loop that polls may keep its state in local memory.
+                Order::Weak if memory.window == Window::Local => {}
                 Order::Weak => self.moves(),
                 _ => self.looks(group.addrs[group.mask.trailing_zeros() as usize & 31]),
             }
@@ -245,7 +247,9 @@ impl Team<'_> {
                     false => self.catch_up(&group, width * srcs.len() as u32, None),
                 }
             }
-            self.moves();
+            if memory.window != Window::Local {
+                self.moves();
+            }
             let stored = self.stored(w, srcs);
             let same =
                 |lane, other| self.stores_same(w, &place, &group, (srcs, width), lane, other);

@@ -28,7 +28,7 @@ pub(super) fn cure(pair: &Pair<'_>) -> String {
     let fences = Fences { pair, signal, test, read: reader.pc, fences };
     let released = pair.apart == Apart::Blocks { released: true };
     let release = if released { None } else { fences.release(writer.pc, writer.warp, writer.lane) };
-    release.or_else(|| fences.acquire()).unwrap_or_else(|| {
+    release.or_else(|| fences.acquire()).or_else(|| fences.split()).unwrap_or_else(|| {
         format!(
             "the fences are there, but this block does not know that the value is complete; use it \
              only if the {} at {} shows that",
@@ -184,6 +184,25 @@ impl Fences<'_> {
              acquired; put one after it, in the same thread",
             line(test)
         ))
+    }
+
+    /// Describes what is wrong if a counter is changed by a load and a store.
+    fn split(&self) -> Option<String> {
+        let kernel = self.pair.kernel;
+        let of = |pc: u32| &kernel.insts[pc as usize].op;
+        let (Op::Load { memory: read, .. }, Op::Store { memory: written, .. }) =
+            (of(self.test), of(self.signal))
+        else {
+            return None;
+        };
+        (read.addr == written.addr && self.test < self.signal).then(|| {
+            format!(
+                "two blocks may both load the counter at {} before either stores it at {}; load \
+                 and change it in one atomic, such as `atomicInc`",
+                kernel.place(self.test),
+                kernel.place(self.signal)
+            )
+        })
     }
 
     /// Returns whether the thread that tests the signal acquires what it shows.
