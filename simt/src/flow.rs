@@ -8,6 +8,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::inst::{AtomOp, Dst, Inst, Op, Role, Src, Sync};
+use crate::model::{AccessKind, Order};
 
 /// The number of a register, which is unique across all widths.
 pub(crate) type Reg = u32;
@@ -80,7 +81,8 @@ fn registers(inst: &Inst, on_read: &mut dyn FnMut(Reg, Role), on_write: &mut dyn
     );
 }
 
-/// Marks the atomics whose result no instruction reads.
+/// Marks the atomics whose result no instruction reads. Such an atomic is a reduction if `red` has
+/// the operation and the order, because `ptxas` replaces it with `red`.
 pub(crate) fn mark_unread(insts: &mut [Inst]) {
     if !insts.iter().any(|inst| matches!(inst.op, Op::Atomic(_))) {
         return;
@@ -92,6 +94,11 @@ pub(crate) fn mark_unread(insts: &mut [Inst]) {
     for inst in insts {
         if let Op::Atomic(atom) = &mut inst.op {
             atom.unread = written(atom.dst).is_none_or(|reg| !reads.contains(&reg));
+            let is_red = !matches!(atom.op, AtomOp::Cas | AtomOp::Exch)
+                && matches!(atom.memory.order, Order::Relaxed | Order::Release);
+            if atom.unread && is_red {
+                atom.kind = AccessKind::Reduction;
+            }
         }
     }
 }
