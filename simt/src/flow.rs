@@ -7,7 +7,8 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::inst::{AtomOp, Dst, Inst, Op, Role, Src, Sync};
+use crate::inst::{AtomOp, Dst, F, Inst, Op, Role, Src, Sync};
+use crate::model::{AccessKind, Order};
 
 /// The number of a register, which is unique across all widths.
 pub(crate) type Reg = u32;
@@ -80,7 +81,8 @@ fn registers(inst: &Inst, on_read: &mut dyn FnMut(Reg, Role), on_write: &mut dyn
     );
 }
 
-/// Marks the atomics whose result no instruction reads.
+/// Marks the atomics whose result no instruction reads. Such an atomic is a reduction if `red` has
+/// the operation and the order, because `ptxas` replaces it with `red`.
 pub(crate) fn mark_unread(insts: &mut [Inst]) {
     if !insts.iter().any(|inst| matches!(inst.op, Op::Atomic(_))) {
         return;
@@ -92,6 +94,11 @@ pub(crate) fn mark_unread(insts: &mut [Inst]) {
     for inst in insts {
         if let Op::Atomic(atom) = &mut inst.op {
             atom.unread = written(atom.dst).is_none_or(|reg| !reads.contains(&reg));
+            let is_red = !matches!(atom.op, AtomOp::Cas | AtomOp::Exch)
+                && matches!(atom.memory.order, Order::Relaxed | Order::Release);
+            if atom.unread && is_red {
+                atom.kind = AccessKind::Reduction;
+            }
         }
     }
 }
@@ -186,7 +193,8 @@ fn unset(insts: &[Inst]) -> Vec<Reg> {
 /// Returns, for each instruction, the bytes that a load may read although they are uninitialized.
 /// These are the bytes of destinations that are copied into stores and used in no other way and, if
 /// the load also has destinations that are read, the bytes of destinations that no instruction
-/// reads.
+/// reads. A value that may be selected away counts only where it is used, like the value of a
+/// volatile or relaxed load, which a compiler cannot move into the branch that uses it.
 fn copied(insts: &[Inst]) -> Vec<u64> {
     let mut used: FxHashSet<Reg> = FxHashSet::default();
     let mut stored: FxHashSet<Reg> = FxHashSet::default();
@@ -217,6 +225,7 @@ fn copied(insts: &[Inst]) -> Vec<u64> {
             work.extend(copies.of(reg).iter().filter(|from| set.insert(**from)));
         }
     }
+    let selected = selected(insts);
     let mut out = vec![0; insts.len()];
     for (pc, inst) in insts.iter().enumerate() {
         if let Op::Atomic(atom) = &inst.op
@@ -230,14 +239,42 @@ fn copied(insts: &[Inst]) -> Vec<u64> {
             let width = memory.ty.bytes();
             let of =
                 |set: &FxHashSet<Reg>, dst: &Dst| written(*dst).is_some_and(|r| set.contains(&r));
-            if dsts.iter().any(|dst| of(&used, dst) || of(&stored, dst)) {
-                for (i, _) in dsts.iter().enumerate().filter(|(_, dst)| !of(&used, dst)) {
+            let strong = memory.order != Order::Weak;
+            let late = |dst: &Dst| strong || !of(&used, dst) || of(&selected, dst);
+            if strong || dsts.iter().any(|dst| of(&used, dst) || of(&stored, dst)) {
+                for (i, _) in dsts.iter().enumerate().filter(|(_, dst)| late(dst)) {
                     out[pc] |= ((1 << width) - 1) << (i as u32 * width);
                 }
             }
         }
     }
     out
+}
+
+/// Returns the registers from whose values an operand of a selection is computed.
+fn selected(insts: &[Inst]) -> FxHashSet<Reg> {
+    let (mut found, mut sources) = (FxHashSet::default(), Table::default());
+    for inst in insts {
+        let selects = matches!(&inst.op, Op::Alu { alu, .. } if alu.f == F::Selp);
+        let mut dsts = Vec::new();
+        inst.op.registers(&mut |_, _| {}, &mut |dst| dsts.extend(written(dst)));
+        inst.op.registers(
+            &mut |src, role| {
+                if let (Some(reg), Role::Copy | Role::Value) = (read(src), role) {
+                    dsts.iter().for_each(|dst| sources.push(*dst, reg));
+                    if selects && role == Role::Copy {
+                        found.insert(reg);
+                    }
+                }
+            },
+            &mut |_| {},
+        );
+    }
+    let mut work: Vec<Reg> = found.iter().copied().collect();
+    while let Some(reg) = work.pop() {
+        work.extend(sources.of(reg).iter().filter(|from| found.insert(**from)));
+    }
+    found
 }
 
 /// Returns whether an operation is a shuffle, whose source lane might not take part.

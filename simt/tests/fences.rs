@@ -288,3 +288,62 @@ fn a_store_ends_the_releases_of_other_threads() {
         }
     }
 }
+
+/// Block 0 stores a value and then changes a counter. Block 1 changes the counter with the given
+/// instruction, and reads the value after a fence.
+fn counted(change: &str, schedule: Schedule) -> (Vec<Fault>, String) {
+    let body = "setp.ne.u32 %p1, %r1, 0;
+        @%p1 bra end;
+        setp.ne.u32 %p2, %r2, 0;
+        @%p2 bra second;
+        st.global.u32 [%rd1+64], 7;
+        fence.acq_rel.sys;
+        atom.relaxed.sys.global.add.u32 %r5, [%rd1], 1;
+        bra end;
+        second:
+        CHANGE
+        fence.acq_rel.sys;
+        ld.global.u32 %r8, [%rd1+64];
+        end:";
+    run(&body.replace("CHANGE", change), 2, 32, schedule)
+}
+
+/// PTX ISA, "Release and Acquire Patterns": the read of a reduction does not form an acquire
+/// pattern. `ptxas` also makes a reduction of an atomic whose result is unused, unless the atomic
+/// is itself an acquire.
+#[test]
+fn a_reduction_acquires_nothing() {
+    // In this order, the first block runs first.
+    let faults = |change: &str| counted(change, Schedule::Converged).0;
+    for scope in ["cta", "gpu", "sys"] {
+        let target = |op: &str| op.replace("SCOPE", scope);
+        for change in [
+            "red.global.add.u32 [%rd1], 1;",
+            "red.relaxed.SCOPE.global.add.u32 [%rd1], 1;",
+            "red.release.SCOPE.global.max.u32 [%rd1], 1;",
+            "atom.relaxed.SCOPE.global.add.u32 _, [%rd1], 1;",
+            "atom.relaxed.SCOPE.global.add.u32 %r6, [%rd1], 1;",
+            "atom.release.SCOPE.global.or.b32 %r6, [%rd1], 1;",
+        ] {
+            // Block scope is also too narrow for the counter.
+            let races = 1 + usize::from(target(change).contains(".cta"));
+            assert_eq!(faults(&target(change)).len(), races, "{scope} {change}");
+        }
+        for change in [
+            "atom.relaxed.SCOPE.global.add.u32 %r6, [%rd1], 1;\nst.global.u32 [%rd1+128], %r6;",
+            "atom.acquire.SCOPE.global.add.u32 %r6, [%rd1], 1;",
+            "atom.acq_rel.SCOPE.global.add.u32 _, [%rd1], 1;",
+            "ld.relaxed.SCOPE.global.u32 %r6, [%rd1];",
+        ] {
+            assert_eq!(faults(&target(change)).is_empty(), scope != "cta", "{scope} {change}");
+        }
+    }
+    // A reduction does not end the release that precedes it.
+    let (found, text) = counted(
+        "red.relaxed.gpu.global.add.u32 [%rd1], 1;\nld.relaxed.gpu.global.u32 %r6, [%rd1];",
+        Schedule::Converged,
+    );
+    assert_eq!(found, [], "{text}");
+    let (_, text) = counted("red.global.add.u32 [%rd1], 1;", Schedule::Converged);
+    assert!(text.contains("nothing tests the result of the atomic"), "{text}");
+}

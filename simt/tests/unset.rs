@@ -281,3 +281,76 @@ fn a_part_of_a_vector_that_is_not_used_is_not_accused() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((found[0].fault, found[0].times), (Fault::Uninitialized, 32));
 }
+
+/// Stores in the lower half of `s`, and loads an element of the upper half, of which only lanes 0 to
+/// 19 use the value. In the upper half, `above` stores elements.
+fn half(load: &str, above: &str, uses: &str) -> String {
+    format!(
+        "mov.u32 %r31, s;\nmad.lo.u32 %r31, %r1, 4, %r31;\nst.shared.u32 [%r31], %r1;\n{above}\n\
+         bar.sync 0;\nld.shared.u32 %r2, [%r31];\n{load}\n{uses}\nst.global.u32 [%rd5], %r5;"
+    )
+}
+
+const SELECTS: [&str; 4] = [
+    // The code of NVRTC, that of clang, a branch, and a guard.
+    "add.u32 %r4, %r2, %r3;\nselp.b32 %r5, %r4, %r2, %p1;",
+    "selp.b32 %r4, %r3, 0, %p1;\nadd.u32 %r5, %r2, %r4;",
+    "mov.u32 %r5, %r2;\n@!%p1 bra join;\nadd.u32 %r5, %r5, %r3;\njoin:",
+    "mov.u32 %r5, %r2;\n@%p1 add.u32 %r5, %r5, %r3;",
+];
+
+#[test]
+fn a_loaded_value_that_is_selected_away_is_no_use() {
+    let above = "@%p1 st.shared.u32 [%r31+128], %r1;";
+    // The second allocation of a launch has not been written.
+    let out = "ld.volatile.global.u32 %r3, [%rd5+256];";
+    for select in SELECTS {
+        for load in ["ld.volatile.shared.u32", "ld.relaxed.cta.shared.u32", "ld.shared.u32"] {
+            // A compiler moves a plain load into the branch.
+            if load == "ld.shared.u32" && !select.contains("selp") {
+                continue;
+            }
+            let load = format!("{load} %r3, [%r31+128];");
+            clean(&half(&load, above, select));
+            let findings = found(&half(&load, "@!%p1 st.shared.u32 [%r31+128], %r1;", select));
+            let [one] = findings.as_slice() else { panic!("{select}: {findings:?}") };
+            assert_eq!((one.fault, one.times), (Fault::Uninitialized, 20), "{one}");
+            let words = "thread 0 reads `s[32]` at PTX line 28, which was never written";
+            assert!(one.to_string().contains(words), "{one}");
+        }
+        let findings = found(&half(out, "", select));
+        let [one] = findings.as_slice() else { panic!("{select}: {findings:?}") };
+        assert_eq!((one.fault, one.times), (Fault::Uninitialized, 20), "{one}");
+        let none = select.replace("%p1", "%p2");
+        clean(&half(out, "setp.gt.u32 %p2, %r1, 99;", &none));
+    }
+    // The value may pass through a shuffle or a loop before it is dropped.
+    let load = "ld.volatile.shared.u32 %r3, [%r31+128];\n";
+    let first = "setp.eq.u32 %p2, %r1, 0;\n@!%p2 bra end;\nmov.u32 %r5, %r3;\nend:";
+    let lower =
+        |s: u32| format!("shfl.sync.down.b32 %r4, %r3, {s}, 31, -1;\nadd.u32 %r3, %r3, %r4;\n");
+    let rounds: String = [8, 4, 2, 1].into_iter().map(lower).collect();
+    let body = |first: &str| half(&format!("{load}{rounds}"), above, first);
+    clean(&body(first).replace("st.global", "@%p2 st.global"));
+    let findings = found(&body("mov.u32 %r5, %r3;"));
+    let [one] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!(one.fault, Fault::Uninitialized, "{one}");
+    assert!(one.to_string().contains("reads `s["), "{one}");
+    // A volatile load whose value is dropped.
+    clean(&half(load, "", "mov.u32 %r5, %r2;"));
+    clean(&half("ld.volatile.global.u32 %r3, [%rd5+256];", "", "mov.u32 %r5, %r2;"));
+}
+
+/// A load beyond the end of memory is an error, whether or not its value is used.
+#[test]
+fn a_load_beyond_the_end_is_an_error_although_its_value_is_selected_away() {
+    for load in
+        ["ld.volatile.shared.u32 %r3, [%r31+1024];", "ld.volatile.global.u32 %r3, [%rd4+8192];"]
+    {
+        let mut device = Device::new(Schedule::Converged);
+        let (input, out) = (device.put(&[1; 1024]), device.room(1024));
+        let args = vec![Arg::U64(input), Arg::U64(out)];
+        let module = module(&half(load, "", SELECTS[0]));
+        device.launch(&module, &launch("test", 1, 32, 0, args)).unwrap_err();
+    }
+}

@@ -98,6 +98,11 @@ impl Plan {
         self.launches.iter().map(Launch::depth).sum()
     }
 
+    /// Returns whether blocks communicate, through counters or messages.
+    pub fn communicates(&self) -> bool {
+        self.scratch.iter().any(|kind| matches!(kind, Scratch::Zeroed(_) | Scratch::Messages(_)))
+    }
+
     /// Returns the size of a scratch buffer, in bytes.
     pub fn scratch_bytes(&self, index: usize, element: Element) -> u64 {
         match self.scratch[index] {

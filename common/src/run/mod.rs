@@ -7,6 +7,7 @@ mod fits;
 mod job;
 mod leftover;
 mod long;
+mod many;
 mod orders;
 mod outcome;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use simt::{Arch, Schedule};
 use super::extra::{Asked, Extra, LEAST, Ran};
 use crate::{
     Element, Result,
-    plan::{Holds, Plan, Scratch},
+    plan::{Holds, Plan},
     sum::{Mismatch, Run, Scalar},
 };
 
@@ -41,11 +41,9 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
     plan: &Plan,
 ) -> Result<Option<Box<Mismatch>>> {
     let step = asked.step;
-    let communicates =
-        plan.scratch.iter().any(|kind| matches!(kind, Scratch::Zeroed(_) | Scratch::Messages(_)));
     // Sums of integers are exact in any order.
     let promises = step.fixed_order && T::ELEMENT != Element::I32;
-    if asked.values.len() < LEAST || !(promises || communicates) {
+    if asked.values.len() < LEAST || !(promises || plan.communicates()) {
         return Ok(None);
     }
     let n = asked.values.len().min(MOST / size_of::<T>());
@@ -132,7 +130,7 @@ mod tests {
     use crate::{
         Step,
         device::{Choice, Device, Settings},
-        plan::{Arg, Block, Buffer, Plan, Problem, Stage},
+        plan::{Arg, Block, Buffer, Plan, Problem, Scratch, Stage},
         run::{Samples, played, run},
         sum::{Input, Workload},
     };

@@ -5,6 +5,7 @@ use super::{
     extra::{Asked, wrong_elsewhere},
     job::{Checked, Job},
     long::wrong_on_long_inputs,
+    many::wrong_with_many_sums,
     orders::wrong_in_other_orders,
     rounding::wrong_rounding,
     timing::{Timing, WARM_UP},
@@ -158,6 +159,9 @@ pub fn run<T: Scalar>(
             }
             if wrong.is_none() {
                 wrong = wrong_in_other_orders(asked, job.plan())?;
+            }
+            if wrong.is_none() {
+                wrong = wrong_with_many_sums(asked, job.plan())?;
             }
             if wrong.is_none() {
                 wrong = wrong_on_long_inputs(asked, &job.program, job.problem.chip)?;

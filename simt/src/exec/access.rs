@@ -95,7 +95,7 @@ impl Team<'_> {
             if self.flow.is_some()
                 && let Some(missing) = obs.missing()
             {
-                self.loaded_unset(w, group.mask, &missing, dsts, width);
+                self.loaded_unset(w, (at.pc, group.mask), &missing, dsts, width);
             }
             match memory.order {
                 // A loop that polls may keep its state in local memory.

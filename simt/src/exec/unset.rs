@@ -130,9 +130,10 @@ impl Team<'_> {
                 let mut same = 0;
                 each(left, |i| same |= u32::from(unset.from[i] == pc) << i);
                 let insts = &self.env.info.kernel.insts;
-                let from = match insts.get(pc as usize).map(|inst| is_shuffle(&inst.op)) {
-                    Some(true) => Unwritten::Shuffle(pc),
-                    Some(false) => Unwritten::Value(pc),
+                let from = match insts.get(pc as usize).map(|inst| &inst.op) {
+                    Some(op) if is_shuffle(op) => Unwritten::Shuffle(pc),
+                    Some(Op::Load { .. }) => Unwritten::Load(pc),
+                    Some(_) => Unwritten::Value(pc),
                     None => Unwritten::Variable,
                 };
                 obs.unset(at, same, Use { what, from });
@@ -274,7 +275,7 @@ impl Team<'_> {
     pub(super) fn loaded_unset(
         &mut self,
         w: usize,
-        lanes: u32,
+        (pc, lanes): (u32, u32),
         missing: &[u64; 32],
         dsts: &[Dst],
         width: u32,
@@ -285,6 +286,7 @@ impl Team<'_> {
             each(lanes, |lane| {
                 let part = missing[lane] >> (i as u32 * width);
                 new.bytes[lane] = (part & ((1 << width) - 1)) as u8;
+                new.from[lane] = pc;
             });
             self.warps[w].regs.set_unset(reg, lanes, &new);
         }

@@ -12,10 +12,13 @@ use std::sync::Arc;
 use super::bits::{Bits, for_words};
 use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
+use super::held::Held;
 use super::parts::Parts;
 use super::scene::Scene;
 use super::uses;
-use crate::observer::{Access, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space, Use};
+use crate::observer::{
+    Access, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space, Unwritten, Use,
+};
 use crate::{Trap, TrapKind};
 
 /// Finds reads of uninitialized global, shared and local memory, byte by byte.
@@ -36,9 +39,7 @@ pub struct Memory {
     shared: u32,
     /// Written bytes of local memory, for each running block, thread by thread.
     locals: FxHashMap<u64, Bits>,
-    /// Uninitialized bytes of the last load that are only copied, with a bit for each byte of each
-    /// lane.
-    missing: Option<Box<[u64; 32]>>,
+    held: Held,
 }
 
 /// The initialized bytes of an allocation.
@@ -213,28 +214,26 @@ impl Memory {
             let bits = self.block(block);
             let clear = |byte| bits.first_clear(byte, 1).is_some();
             let parts = Parts::of(at, byte, offset..offset + bytes, &clear);
-            if let Some(byte) = self.carry(lane, parts) {
+            if let Some(byte) = self.held.carry(at, lane, (Space::Shared, offset), parts) {
                 // Each byte is reported once, so it counts as written from here on.
                 self.block(block).set(byte, 1);
                 self.find(at, lane, Space::Shared, byte, "read");
             }
         }
     }
-
-    /// Records the uninitialized bytes that a lane's load only copies. They are not reported,
-    /// because a copy does not use them. Returns the first uninitialized byte that is used in
-    /// another way.
-    #[cold]
-    fn carry(&mut self, lane: u32, parts: Parts) -> Option<u64> {
-        if parts.copied != 0 {
-            let missing = self.missing.get_or_insert_with(|| Box::new([0; 32]));
-            missing[lane as usize & 31] = parts.copied;
-        }
-        parts.used
-    }
 }
 
 impl Memory {
+    /// Reports the uses of values that a load has read from uninitialized memory.
+    #[cold]
+    fn used(&mut self, at: &At<'_>, users: u32, load: u32) {
+        for user in lanes(users) {
+            if let Some((lane, (space, address))) = self.held.byte(at, user, load) {
+                self.find(&At { pc: load, ..*at }, lane, space, address, "read");
+            }
+        }
+    }
+
     /// Checks an access to local memory. A lane's address is an offset in its thread's memory.
     #[cold]
     fn local(&mut self, at: &At<'_>, access: &Access<'_>) {
@@ -256,7 +255,7 @@ impl Memory {
                 if parts.used.is_some() {
                     all.set(from, bytes);
                 }
-                if let Some(byte) = self.carry(lane, parts) {
+                if let Some(byte) = self.held.carry(at, lane, (Space::Local, offset), parts) {
                     self.find(at, lane, Space::Local, byte - (from - offset), "read");
                 }
             }
@@ -319,6 +318,7 @@ impl Observer for Memory {
         self.settle();
         self.found.begin(launch.kernel.name(), launch.number);
         self.locals.clear();
+        self.held = Held::default();
         self.blocks.clear();
         self.ended.clear();
         self.current = (u64::MAX, Bits::default());
@@ -342,6 +342,7 @@ impl Observer for Memory {
 
     fn block_end(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
         self.locals.remove(&block.index);
+        self.held.forget(block.index);
         // Until the cluster ends, other blocks may access this memory; the race check reports that.
         let size: u32 = launch.cluster.iter().product();
         self.ended.push(*block);
@@ -379,7 +380,9 @@ impl Observer for Memory {
                     if reads && let Some(byte) = self.first_unwritten(address, bytes) {
                         let clear = |byte| self.first_unwritten(byte, 1).is_some();
                         let parts = Parts::of(at, byte, address..address + bytes, &clear);
-                        if let Some(byte) = self.carry(lane, parts) {
+                        if let Some(byte) =
+                            self.held.carry(at, lane, (Space::Global, address), parts)
+                        {
                             self.find(at, lane, Space::Global, byte, "read");
                         }
                     }
@@ -399,7 +402,7 @@ impl Observer for Memory {
 
     #[inline]
     fn missing(&mut self) -> Option<Box<[u64; 32]>> {
-        self.missing.take()
+        self.held.last.take()
     }
 
     #[cold]
@@ -429,6 +432,10 @@ impl Observer for Memory {
 
     #[cold]
     fn unset(&mut self, at: &At<'_>, lanes: u32, of: Use) {
+        if let Unwritten::Load(pc) = of.from {
+            self.used(at, lanes, pc);
+            return;
+        }
         let Some(scene) = self.scene.as_ref().filter(|_| !of.is_of_shuffle()) else { return };
         let key = Key::new(Fault::Unset, None, at.pc);
         self.found.add(key, lanes.count_ones().into(), || uses::of_variable(scene, at, lanes, of));

@@ -3,6 +3,7 @@
 mod bits;
 mod finding;
 mod found;
+mod held;
 mod memory;
 mod parts;
 mod prints;

@@ -23,6 +23,9 @@ pub enum Unwritten {
     Variable,
     /// The value was computed from such a variable, which this instruction used first.
     Value(u32),
+    /// The load at this instruction read the value, or a value that it was computed from, from
+    /// memory that was never written.
+    Load(u32),
     /// The value comes from the shuffle at this instruction, whose source lane does not take part.
     Shuffle(u32),
 }

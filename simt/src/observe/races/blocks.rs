@@ -166,6 +166,13 @@ impl Fences<'_> {
         }
         let after = self.fences.iter().filter(|pc| test < **pc && **pc < self.read);
         if let Some(fence) = after.clone().find(|pc| self.is_wide(**pc)) {
+            if !self.pair.done.is_by_any(*fence) {
+                return Some(format!(
+                    "nothing orders this access after the `__threadfence()` at {}, which no \
+                     thread has executed yet; put a `__syncthreads()` between the two",
+                    line(*fence)
+                ));
+            }
             return Some(format!(
                 "the thread that executes the {noun} at {} does not execute the `__threadfence()` \
                  at {}; let the same thread execute both",

@@ -31,6 +31,11 @@ impl Done {
         self.lanes.get(&(pc, warp)).is_some_and(|lanes| lanes >> lane & 1 == 1)
     }
 
+    /// Returns whether any thread executed an instruction.
+    pub(super) fn is_by_any(&self, pc: u32) -> bool {
+        self.lanes.keys().any(|(at, _)| *at == pc)
+    }
+
     /// Returns whether some thread executed both instructions.
     pub(super) fn share(&self, one: u32, other: u32) -> bool {
         self.lanes.iter().filter(|((pc, _), _)| *pc == one).any(|((_, warp), lanes)| {

@@ -6,7 +6,7 @@ use super::clock::add_for;
 use super::release::{Ref, Release};
 use super::shadow::Strength;
 use super::{Kind, Races, Span};
-use crate::model::{Order, Scope, Space};
+use crate::model::{AccessKind, Order, Scope, Space};
 use crate::observe::memory::lanes;
 use crate::observer::{Access, Arrive, At, Block, Complete, Level, Mbarrier, MbarrierOp};
 
@@ -18,6 +18,9 @@ impl Races {
         let (rank, warp) = (at.block.rank as usize, at.warp);
         let acquires = matches!(access.order, Order::Acquire | Order::AcqRel | Order::SeqCst);
         let releases = matches!(access.order, Order::Release | Order::AcqRel | Order::SeqCst);
+        // The read of a reduction does not form an acquire pattern. PTX ISA, "Release and Acquire
+        // Patterns".
+        let reads = access.kind.reads() && (acquires || access.kind != AccessKind::Reduction);
         let scope = access.scope as u8;
         let mut fresh: Option<Arc<Release>> = None;
         if access.space == Space::Global {
@@ -25,9 +28,7 @@ impl Races {
         }
         for lane in lanes(access.mask) {
             let key = self.key(at, access.space, access.addrs[lane as usize]);
-            if access.kind.reads()
-                && let Some(log) = self.logs.get(key)
-            {
+            if reads && let Some(log) = self.logs.get(key) {
                 let r = Ref { log, length: self.logs.length(log), scope };
                 self.take(place, rank, warp, 1 << lane, r, acquires);
             }
