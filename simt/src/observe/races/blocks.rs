@@ -209,7 +209,7 @@ impl Fences<'_> {
 }
 
 /// Returns the memory that an atomic, a load or a store accesses.
-fn memory(inst: &Inst) -> Option<&Memory> {
+pub(super) fn memory(inst: &Inst) -> Option<&Memory> {
     match &inst.op {
         Op::Atomic(atom) => Some(&atom.memory),
         Op::Load { memory, .. } | Op::Store { memory, .. } => Some(memory),
@@ -217,7 +217,7 @@ fn memory(inst: &Inst) -> Option<&Memory> {
     }
 }
 
-fn is_global(memory: &Memory) -> bool {
+pub(super) fn is_global(memory: &Memory) -> bool {
     matches!(memory.window, Window::Global | Window::Generic)
 }
 

@@ -2,7 +2,7 @@
 
 use super::pair::{Apart, Pair, Side};
 use super::shadow::Strength;
-use super::{blocks, copied};
+use super::{blocks, copied, polled};
 use crate::flow::{Reg, read, written};
 use crate::inst::{AtomOp, Inst, MbarOp, Op, Role, Sync};
 use crate::kernel::Kernel;
@@ -17,6 +17,8 @@ pub(super) enum Cure {
     Copy,
     /// The remedy for accesses of two blocks.
     Blocks,
+    /// The remedy for volatile accesses to a word, whose flag is another word.
+    Volatile,
     /// The remedy for a lane that the mask of a warp barrier omits: the barrier, its mask, and the
     /// other lane.
     Mask(u32, u32, u32),
@@ -29,6 +31,9 @@ impl Pair<'_> {
             Cure::Is(text) => text.into(),
             Cure::Copy => copied::cure(self, place),
             Cure::Blocks => blocks::cure(self),
+            Cure::Volatile => {
+                format!("a volatile access is no synchronization, and {}", blocks::cure(self))
+            }
             Cure::Mask(pc, mask, other) => {
                 let omitted = if mask >> other & 1 == 0 { other } else { self.b.lane };
                 format!(
@@ -63,6 +68,7 @@ impl Pair<'_> {
             Apart::Warp => (OTHER_WARP, BEYOND),
             Apart::Relaxed if arrives_relaxed(kernel) => (RELAXED_ARRIVAL, BEYOND),
             Apart::Relaxed if !one_block => (NARROW_MBARRIER, BEYOND),
+            _ if let Some(cure) = polled::cure(self) => return (cure, BEYOND),
             _ if either(Strength::Strong) && one_block => (BOTH_ATOMIC, BEYOND),
             _ if a.pc == b.pc && a.writes && b.writes && one_block => (ROUNDS, BEYOND),
             _ if a.pc == b.pc && a.writes && b.writes => (ONE_THREAD, BEYOND),
@@ -93,7 +99,7 @@ impl Pair<'_> {
                 ("a `cluster.sync()` is missing between them", BEYOND)
             }
             _ if a.strength == Strength::Volatile && b.strength == Strength::Volatile => {
-                (VOLATILE, BEYOND)
+                (polled::VOLATILE, BEYOND)
             }
             // Polled words and counters; data that are read plainly may be ordered by fences.
             _ if self.is_plain_beside_atomic() => (ONE_PLAIN, BEYOND),
@@ -109,7 +115,7 @@ impl Pair<'_> {
 
     /// Returns whether a plain store meets an atomic or volatile access, or a plain read meets one
     /// in a kernel without other atomics or flags.
-    fn is_plain_beside_atomic(&self) -> bool {
+    pub(super) fn is_plain_beside_atomic(&self) -> bool {
         let strong = |s: &Side| matches!(s.strength, Strength::Volatile | Strength::Strong);
         match (strong(&self.a), strong(&self.b)) {
             (true, false) => self.b.writes || !blocks::communicates(self),
@@ -176,17 +182,12 @@ const NARROW_MBARRIER: &str = "an mbarrier is between them, but its default scop
 
 const BOTH_ATOMIC: &str = "make both accesses atomic, or put a `__syncthreads()` between them";
 
-const VOLATILE_FLAG: &str = "nothing orders two volatile accesses; put a `__syncthreads()` between \
+const VOLATILE_FLAG: &str = "a volatile access is no synchronization; put a `__syncthreads()` between \
                              them, or, if one thread polls the other's flag, store and load it with \
                              `st.relaxed` and `ld.relaxed` or with `cuda::atomic_ref`, and put a \
                              `__threadfence_block()` before the store and after the load";
 
-const VOLATILE: &str = "a volatile store publishes nothing; if this word has a value and its flag, \
-                        store and load it with `st.relaxed` and `ld.relaxed` or with \
-                        `cuda::atomic_ref`, and if it is the flag of another word, put a \
-                        `__threadfence()` before the store and after the load";
-
-const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
+pub(super) const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
                          relaxed (`st.relaxed` or `cuda::atomic_ref`), or move it to the block that \
                          takes the last ticket or, if it initializes, to the host";
 
