@@ -136,4 +136,27 @@ pub(super) const PROBLEMS: &[(&str, Edit)] = &[
             said: &["wrong on a longer input", "a 32-bit index wraps at 2^32"],
         },
     ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "69-sum-in-the-next-slot",
+            edits: &[("publish(slots + c * Words", "publish(slots + (c + 1) % chunks * Words")],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "block 0 of launch 1, which adds the elements 0 to 2047, should store ",
+                " in slot 0, which holds ",
+            ],
+        },
+    ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "70-value-cleared-instead-of-flag",
+            edits: &[("atomicAnd(slot + w, 0xffffffff)", "atomicAnd(slot + w, ~0ull << 32)")],
+            n: "2^16",
+            code: 1,
+            said: &[" in slot 0, which holds 0, so it was cleared or never written"],
+        },
+    ),
 ];
