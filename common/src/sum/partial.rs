@@ -74,6 +74,9 @@ impl fmt::Display for WrongPartial {
         match (self.of_block, self.is_result) {
             (true, _) => write!(f, "block {index} of launch {launch}, which adds ")?,
             (false, true) => write!(f, "the final sum of launch {launch}, which adds ")?,
+            (false, false) if self.mail && !self.unwritten => {
+                write!(f, "a block of launch {launch}, which adds ")?
+            }
             (false, false) => write!(f, "partial sum {index} of launch {launch}, which adds ")?,
         }
         let one = if self.of_sums { "partial sum" } else { "element" };
@@ -98,10 +101,13 @@ impl fmt::Display for WrongPartial {
             true if self.mail => "which holds 0, so it was cleared or never written".into(),
             _ => format!("which {is} {sum}"),
         };
-        match (self.is_result, self.of_block) {
+        match (self.is_result, self.of_block || self.mail) {
             (true, _) => write!(f, ", gave {sum} instead of {expected}")?,
             (false, true) => write!(f, ", should store {expected} {to} {index}, {which}")?,
-            (false, false) => write!(f, ", should be {expected} {to} {index}, {which}")?,
+            (false, false) if self.old => {
+                write!(f, ", still is {sum} from the run before instead of {expected}")?
+            }
+            (false, false) => write!(f, ", is {sum} instead of {expected}")?,
         }
         if error.is_nan() || self.old {
             return Ok(());

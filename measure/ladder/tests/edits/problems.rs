@@ -159,4 +159,41 @@ pub(super) const PROBLEMS: &[(&str, Edit)] = &[
             said: &[" in slot 0, which holds 0, so it was cleared or never written"],
         },
     ),
+    (
+        "v12-bulk-copy",
+        Edit {
+            name: "71-each-thread-copies",
+            edits: &[("if (tid == 0 && from < end)", "if (from < end)")],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "1 arrival at an mbarrier whose phase lacks only 0: let fewer threads arrive, or initialize the mbarrier with a larger count than 1",
+            ],
+        },
+    ),
+    (
+        "v10-fixed-tree",
+        Edit {
+            name: "72-sum-of-another-type",
+            edits: &[("*out = sum;", "*(double*)out = sum;")],
+            n: "2^16",
+            code: 1,
+            said: &["access it with the type of its elements, which is smaller"],
+        },
+    ),
+    (
+        "v10-fixed-tree",
+        Edit {
+            name: "73-no-barrier-between-trees",
+            edits: &[(
+                "    __syncthreads(); // All threads have read the previous tree's values.\n",
+                "",
+            )],
+            n: "2^20",
+            code: 1,
+            said: &[
+                "a `__syncthreads()` is missing between line 34 and the next execution of line 31|a `__syncthreads()` is missing between line 35 and the next execution of line 32",
+            ],
+        },
+    ),
 ];

@@ -37,7 +37,7 @@ pub(super) fn cure(pair: &Pair<'_>) -> Option<Cure> {
 
 /// Returns whether an instruction polls a word of global memory: it is in a small loop that does not
 /// change its address, and that contains no other store, atomic or barrier.
-fn polls(kernel: &Kernel, pc: u32) -> bool {
+pub(super) fn polls(kernel: &Kernel, pc: u32) -> bool {
     let inst = &kernel.insts[pc as usize];
     let strong = match &inst.op {
         Op::Load { memory, .. } => memory.order != Order::Weak,
