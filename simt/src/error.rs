@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::place;
+use crate::symbol::plain;
 
 /// The reason why a module cannot be run: its first error, with the position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -135,7 +136,7 @@ impl Trap {
     pub fn details(&self) -> String {
         format!(
             "`{}`, launch {}, {} of {}; PTX line {}: `{}`",
-            self.entry,
+            plain(&self.entry),
             self.launch,
             place::count(self.blocks, "block"),
             place::count(self.threads.into(), "thread"),

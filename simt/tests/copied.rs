@@ -125,6 +125,31 @@ fn a_refill_needs_a_barrier_before_it() {
     }
 }
 
+/// Thread 0 fills the row a second time, which is phase 1 of the mbarrier, but the threads wait for
+/// the parity 0 again.
+#[test]
+fn a_wait_for_the_parity_of_a_completed_phase_returns_at_once() {
+    let again = |parity: u32| {
+        format!(
+            "bar.sync 0;\n@%p1 bra X;\nmbarrier.arrive.expect_tx.shared.b64 _, [full], 256;\n\
+             cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [row], [%rd1], 256, \
+             [full];\nX: mbarrier.try_wait.parity.shared.b64 %p3, [full], {parity};\n\
+             @!%p3 bra X;\nld.shared.u32 %r9, [%r6];\nadd.u32 %r8, %r8, %r9;"
+        )
+    };
+    for schedule in SCHEDULES {
+        let (faults, text) = said(&row(&[("AGAIN", &again(0))]), schedule);
+        assert!(faults.contains(&Fault::DataRace), "{schedule}: {text}");
+        let after = "waited only for phase 0 of `full[0]`, which has the parity 0, and the copy \
+                     belongs to phase 1; a wait for the parity 0 (as at PTX line ";
+        let before = "tested the parity 0 again, and returned at once, because phase 0 of `full[0]` \
+                      has completed; if the read is of this copy, test the parity 1";
+        assert!(text.contains(before) || text.contains(after), "{schedule}: {text}");
+        let (_, text) = said(&row(&[("AGAIN", &again(1))]), schedule);
+        assert_eq!(text, "", "{schedule}");
+    }
+}
+
 /// Copies have no element type, so their places are given in bytes.
 #[test]
 fn the_place_of_a_copy_is_given_in_bytes() {

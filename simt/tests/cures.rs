@@ -65,6 +65,70 @@ fn a_tree_that_lacks_a_barrier_is_told_of_the_barrier() {
     }
 }
 
+/// Each thread stores its value, reads that of another warp behind a barrier, and repeats this. The
+/// barrier between the rounds is missing.
+#[test]
+fn a_barrier_that_is_missing_between_rounds_is_placed_there() {
+    let lined = |body: &str| format!(".file 1 \"kernel.cu\"\n{}", text(body));
+    let body = |between: &str| {
+        lined(&format!(
+            "shl.b32 %r3, %r1, 2;\nadd.u32 %r4, %r2, %r3;\nxor.b32 %r5, %r3, 128;\n\
+             add.u32 %r5, %r2, %r5;\nmov.u32 %r6, 0;\n\
+             next:\n.loc 1 5 1\nst.shared.u32 [%r4], %r1;\n.loc 1 6 1\nbar.sync 0;\n\
+             .loc 1 7 1\nld.shared.u32 %r7, [%r5];\n.loc 1 8 1\n{between}\n\
+             add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 3;\n@%p1 bra next;"
+        ))
+    };
+    for schedule in SCHEDULES {
+        for (between, words) in [
+            ("", "`__syncthreads()` is missing between line 7 and the next execution of line 5"),
+            ("bar.sync 0;", ""),
+        ] {
+            let module = Module::parse(&body(between)).unwrap_or_else(|e| panic!("{e}"));
+            let mut device = Device::new(schedule);
+            let input = device.put(&[0; 1024]);
+            device.launch(&module, &launch("test", 1, 64, 0, vec![Arg::U64(input)])).unwrap();
+            let text = device.said();
+            assert_eq!(text.is_empty(), words.is_empty(), "{schedule}: {text}");
+            assert!(text.contains(words), "{schedule}: {text}");
+        }
+    }
+}
+
+/// A store outside a loop has no rounds, and a variable that is no array has no index.
+#[test]
+fn a_remedy_mentions_only_what_the_kernel_has() {
+    for (faults, text) in said("st.shared.u32 [%r2], %r1;", 64) {
+        assert_eq!(faults, [Fault::DataRace], "{text}");
+        assert!(text.contains("let one thread write it, or give each thread its own"), "{text}");
+        assert!(!text.contains("rounds"), "{text}");
+    }
+    let last = "setp.eq.u32 %p1, %r1, 0;\n@%p1 st.shared.u32 [h], 7;\nld.shared.u32 %r3, [h];";
+    for (_, text) in said(last, 64) {
+        let races: Vec<&str> = text.lines().filter(|line| line.contains("data race")).collect();
+        assert!(!races.is_empty() && !text.contains("index"), "{text}");
+        assert!(races.iter().all(|line| line.contains("` is missing between them")), "{text}");
+    }
+}
+
+/// Each block reads the counter of tickets and writes it back. The accesses are volatile, and the
+/// first volatile store after a fence is not reported.
+#[test]
+fn a_ticket_that_is_not_taken_atomically_is_named() {
+    let body = "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra end;\nmov.u32 %r3, %ctaid.x;\n\
+                mad.wide.u32 %rd2, %r3, 4, %rd1;\nst.global.u32 [%rd2+64], %r3;\nmembar.gl;\n\
+                ld.volatile.global.u32 %r4, [%rd1];\nadd.u32 %r5, %r4, 1;\n\
+                st.volatile.global.u32 [%rd1], %r5;\nsetp.ne.u32 %p2, %r4, 2;\n@%p2 bra end;\n\
+                membar.gl;\nld.global.u32 %r7, [%rd1+64];\nend:";
+    let module = module(body);
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&[0; 1024]);
+    device.launch(&module, &launch("test", 3, 32, 0, vec![Arg::U64(input)])).unwrap();
+    let text = device.said();
+    let words = "writes it back, so blocks can have the same ticket; take tickets with one atomic";
+    assert!(text.contains(words), "{text}");
+}
+
 #[test]
 fn a_plain_read_beside_an_atomic_is_told_of_both() {
     let body = "ld.global.u32 %r3, [%rd1];\nadd.u32 %r4, %r3, 1;\natom.global.cas.b32 %r5, [%rd1], %r3, %r4;";

@@ -175,8 +175,8 @@ fn a_word_with_a_value_and_its_flag_is_relaxed() {
         )
     };
     let (volatile, relaxed) = ("volatile.global", "relaxed.gpu.global");
-    let words = "if this word has a value and its flag, store and load it with `st.relaxed` and \
-                 `ld.relaxed` or with `cuda::atomic_ref`";
+    let words = "a volatile access is no synchronization; store and load this word with an atomic \
+                 or with `.relaxed` (`st.relaxed` and `ld.relaxed`, or `cuda::atomic_ref`)";
     for (store, load, expected) in [
         (volatile, volatile, Some((Fault::UnorderedVolatile, words))),
         (
@@ -199,6 +199,36 @@ fn a_word_with_a_value_and_its_flag_is_relaxed() {
             let fault: Vec<Fault> = expected.iter().map(|(fault, _)| *fault).collect();
             assert_eq!(faults, fault, "{schedule} {store} {load}: {text}");
             assert!(expected.is_none_or(|(_, words)| text.contains(words)), "{schedule}: {text}");
+        }
+    }
+}
+
+/// Thread 0 of block 0 stores a value and its flag, and other threads of both blocks poll the flag. All
+/// accesses are volatile.
+#[test]
+fn a_volatile_flag_is_no_synchronization() {
+    let mail = |before: &str, after: &str| {
+        format!(
+            "setp.gt.u32 %p1, %r1, 1;\n@%p1 bra end;\nor.b32 %r3, %r1, %r2;\n\
+             setp.ne.u32 %p2, %r3, 0;\n@%p2 bra poll;\nst.volatile.global.u32 [%rd1+4], 7;\n\
+             {before}\nst.volatile.global.u32 [%rd1], 1;\nbra end;\n\
+             poll: ld.volatile.global.u32 %r5, [%rd1];\nsetp.eq.u32 %p3, %r5, 0;\n\
+             @%p3 bra poll;\n{after}\nld.volatile.global.u32 %r6, [%rd1+4];\nend:"
+        )
+    };
+    let volatile = "a volatile access is no synchronization, and ";
+    for (before, after, words) in [
+        ("", "", "no `__threadfence()` lies between the store and the store to the flag"),
+        ("membar.gl;", "", "no `__threadfence()` follows the load of the flag"),
+        ("", "membar.gl;", "follows the store to the flag); put one between them"),
+        ("membar.gl;", "membar.gl;", ""),
+    ] {
+        for schedule in SCHEDULES {
+            let (_, text) = run(&mail(before, after), 2, 32, schedule);
+            let value: Vec<&str> = text.lines().filter(|line| line.contains("`in[1]`")).collect();
+            let said = value.iter().all(|l| l.contains(words) && l.contains(volatile));
+            assert_eq!(value.is_empty(), words.is_empty(), "{schedule}: {text}");
+            assert!(said && !text.contains("__syncwarp"), "{schedule} {before} {after}: {text}");
         }
     }
 }

@@ -110,8 +110,8 @@ fn blocks_that_share_an_address_get_their_own_cure() {
     assert!(
         said.starts_with(
             "thread 0 of block 1 writes element 0 of the second parameter's buffer at line 8 \
-             while thread 0 of block 0 may still write it at the same line: let one thread write \
-             it, or use an atomic such as `atomicAdd` (data race"
+             while thread 0 of block 0 may still write it at the same line: let each block write \
+             its own element, let one thread write it, or use an atomic such as `atomicAdd` (data race"
         ),
         "{said}"
     );

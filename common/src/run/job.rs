@@ -160,6 +160,7 @@ impl<'d> Job<'d> {
         self.device.unwatched(|| {
             let elements = workload.exact();
             self.poison_sum()?;
+            let before = self.partials::<T>()?;
             self.device.restart();
             let calls = self.calls(workload.warm())?;
             if let Err(error) = self.launch(&calls) {
@@ -167,7 +168,14 @@ impl<'d> Job<'d> {
             }
             let mut checked = self.hold(elements, elements.total(), Run::Exact)?;
             match &mut checked.wrong {
-                Some(wrong) => wrong.leftover = self.leftover(workload.warm())?,
+                Some(wrong) => {
+                    if let Some(first) = &mut wrong.first {
+                        let place = (first.sums, first.index);
+                        first.old = held(&before, place).is_some()
+                            && held(&before, place) == held(&self.partials::<T>()?, place);
+                    }
+                    wrong.leftover = self.leftover(workload.warm())?;
+                }
                 None => checked.wrong = self.left_behind(checked.verdict, workload.warm())?,
             }
             if checked.wrong.is_none() {
@@ -175,6 +183,14 @@ impl<'d> Job<'d> {
             }
             Ok(checked)
         })
+    }
+
+    /// Reads all partial sums in scratch buffers.
+    fn partials<T: Scalar>(&self) -> Result<Vec<(Buffer, Vec<T>)>> {
+        self.device.finish()?;
+        let stages = self.plan.launches.iter().flat_map(|launch| &launch.stages);
+        let stages = stages.filter(|stage| matches!(stage.sums, Buffer::Scratch(_)));
+        stages.map(|s| Ok((s.sums, self.output(s.sums, s.holds.count())?))).collect()
     }
 
     /// Verifies the sums from the last of several runs, because a kernel that leaves state behind
@@ -331,6 +347,12 @@ impl<'d> Job<'d> {
     }
 }
 
+/// Returns the bits of a partial sum.
+fn held<T: Scalar>(sums: &[(Buffer, Vec<T>)], (buffer, index): (Buffer, u64)) -> Option<&[u8]> {
+    let (_, sums) = sums.iter().find(|(of, _)| *of == buffer)?;
+    sums.get(index as usize).map(bytemuck::bytes_of)
+}
+
 /// Describes launch `number` in the plan; launches are numbered from 1.
 fn described(number: usize, launch: &Launch) -> String {
     let Launch { grid, block, n, .. } = launch;
@@ -405,6 +427,25 @@ mod tests {
                 "block 0 of launch 1, which adds the elements 0 to 19, never wrote its partial sum"
             ),
             "{wrong}"
+        );
+    }
+
+    /// The second run adds other elements, and the partial sums are still those of the first run.
+    #[test]
+    fn old_partial_sums_are_named() {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let problem = device.problem(33, Block::new(64).unwrap(), Element::I32);
+        let job = Job::load(&device, &STEP, &played::ptx(LAZY), problem).unwrap();
+        let workload = Workload::<i32>::new(&device, Input::Ones, 33, 1).unwrap();
+        device.write(&job.scratch[0], 0, bytemuck::cast_slice(&[20i32, 13])).unwrap();
+        let wrong = job.verify_again(&workload).unwrap().wrong.expect("they were not computed");
+        let text = wrong.to_string();
+        assert!(
+            text.contains("block 0 of launch 1, which adds the elements 0 to 19, should store ")
+        );
+        assert!(
+            text.contains(" as partial sum 0, which still is 20 from the run before"),
+            "{text}"
         );
     }
 

@@ -193,7 +193,7 @@ impl<T: Scalar> Block<'_, T> {
             let sum: T = bytemuck::pod_read_unaligned(&bytes);
             let verdict = Verdict::of(sum, &self.expected(index), 0);
             if !verdict.verified() {
-                let partial = WrongPartial::of((1, launch, &stage, n), index, verdict, false);
+                let partial = WrongPartial::of(self.plan, (1, &stage, n), index, verdict, false);
                 return Ok(Some(format!("{what}, {partial}{advice}")));
             }
         }
@@ -306,7 +306,7 @@ done:
         let narrow = "mul.lo.u32 %first, %block, 64;\n    cvt.u64.u32 %i, %first;";
         let text = TILES.replace("mul.wide.u32 %i, %block, 64;", narrow);
         let wraps = said(&text).expect("the index wraps");
-        let start = "tiles is wrong on a longer input, although its runs on 131072 elements were right: in an extra run of block 69206015 alone, on 4429185037 elements, block 69206015 of launch 1, which adds the elements 4429184960 to 4429185023, gave ";
+        let start = "tiles is wrong on a longer input, although its runs on 131072 elements were right: in an extra run of block 69206015 alone, on 4429185037 elements, block 69206015 of launch 1, which adds the elements 4429184960 to 4429185023, should store ";
         assert!(wraps.starts_with(start), "{wraps}");
         assert!(wraps.contains("; a 32-bit index wraps at 2^32"), "{wraps}");
         let trap =

@@ -98,7 +98,7 @@ impl Outcome {
             return Some("the kernel adds every element, but the partial sums in its buffers are not those of the plan: change the stages of the plan, or let the kernel store the partial sums that the plan names, in that order".into());
         }
         if mismatch.run == Run::First && mismatch.verdict.error.is_nan() && !told {
-            return Some("the sum is NaN, although all elements are finite: is a variable read before it is set, so that the compiler may give it any value?".into());
+            return Some("the sum is NaN, although all elements are finite: is a variable read before it is set, so that the compiler may give it any value, or are the bits of another value taken for a float?".into());
         }
         (mismatch.run == Run::First && !told).then(|| match schedule {
             Schedule::Converged => "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, which sums they combine, and whether each variable is initialized".into(),

@@ -3,7 +3,7 @@
 use std::{fmt, ops::Range};
 
 use super::verdict::Verdict;
-use crate::plan::{Buffer, Launch, Stage};
+use crate::plan::{Buffer, Plan, Scratch, Stage};
 
 /// A partial sum that differs from the sum of its elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,17 +29,26 @@ pub struct WrongPartial {
     pub verdict: Verdict,
     /// Whether the sum was never written, so that it still has the value from before the run.
     pub unwritten: bool,
+    /// The buffer that should contain the sum.
+    pub sums: Buffer,
+    /// Whether the sum is in a message slot.
+    pub mail: bool,
+    /// Whether the buffer still contains what the previous run left there.
+    pub old: bool,
 }
 
 impl WrongPartial {
-    /// Describes sum number `index` of a stage. The launch has a number, counting from 1, and the
-    /// stage adds `n` elements or, if it is not the plan's first stage, partial sums.
+    /// Describes sum number `index` of a plan's stage. The launch has a number, counting from 1, and
+    /// the stage adds `n` elements or, if it is not the plan's first stage, partial sums.
     pub(crate) fn of(
-        (number, launch, stage, n): (usize, &Launch, &Stage, u64),
+        plan: &Plan,
+        (number, stage, n): (usize, &Stage, u64),
         index: u64,
         verdict: Verdict,
         unwritten: bool,
     ) -> WrongPartial {
+        let launch = &plan.launches[number - 1];
+        let mail = |buffer: usize| matches!(plan.scratch[buffer], Scratch::Messages(_));
         let ranges: Vec<Range<u64>> = stage.holds.ranges(n, index).collect();
         WrongPartial {
             launch: number,
@@ -52,6 +61,9 @@ impl WrongPartial {
             count: ranges.iter().map(|range| range.end - range.start).sum(),
             verdict,
             unwritten,
+            sums: stage.sums,
+            mail: matches!(stage.sums, Buffer::Scratch(buffer) if mail(buffer)),
+            old: false,
         }
     }
 }
@@ -62,6 +74,9 @@ impl fmt::Display for WrongPartial {
         match (self.of_block, self.is_result) {
             (true, _) => write!(f, "block {index} of launch {launch}, which adds ")?,
             (false, true) => write!(f, "the final sum of launch {launch}, which adds ")?,
+            (false, false) if self.mail && !self.unwritten => {
+                write!(f, "a block of launch {launch}, which adds ")?
+            }
             (false, false) => write!(f, "partial sum {index} of launch {launch}, which adds ")?,
         }
         let one = if self.of_sums { "partial sum" } else { "element" };
@@ -79,8 +94,22 @@ impl fmt::Display for WrongPartial {
             });
         }
         let Verdict { sum, expected, error, bound, .. } = verdict;
-        write!(f, ", gave {sum} instead of {expected}")?;
-        if error.is_nan() {
+        // Another block may have stored the value, so only its place is known.
+        let (to, is) = if self.mail { ("in slot", "holds") } else { ("as partial sum", "is") };
+        let which = match sum.as_f64() == 0.0 {
+            _ if self.old => format!("which still {is} {sum} from the run before"),
+            true if self.mail => "which holds 0, so it was cleared or never written".into(),
+            _ => format!("which {is} {sum}"),
+        };
+        match (self.is_result, self.of_block || self.mail) {
+            (true, _) => write!(f, ", gave {sum} instead of {expected}")?,
+            (false, true) => write!(f, ", should store {expected} {to} {index}, {which}")?,
+            (false, false) if self.old => {
+                write!(f, ", still is {sum} from the run before instead of {expected}")?
+            }
+            (false, false) => write!(f, ", is {sum} instead of {expected}")?,
+        }
+        if error.is_nan() || self.old {
             return Ok(());
         }
         write!(f, " (off by {}", about(error))?;

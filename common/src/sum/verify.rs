@@ -126,8 +126,8 @@ pub fn first_wrong<T: Scalar>(
             let found = parallel::map(0, runs, || (), |(), at, run| found(at * SUMS, run));
             let wrong = found.into_iter().flatten().next();
             if let Some((place, verdict, unwritten)) = wrong {
-                let of = (index + 1, launch, stage, added.count());
-                return Ok(Some(WrongPartial::of(of, place, verdict, unwritten)));
+                let of = (index + 1, stage, added.count());
+                return Ok(Some(WrongPartial::of(plan, of, place, verdict, unwritten)));
             }
             read = Some(sums);
         }
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!((wrong.index, wrong.verdict.sum, wrong.count), (1, Value::Int(63), 64));
         assert_eq!(
             wrong.to_string(),
-            "block 1 of launch 1, which adds the elements 64 to 127, gave 63 instead of 64 (off by 1)"
+            "block 1 of launch 1, which adds the elements 64 to 127, should store 64 as partial sum 1, which is 63 (off by 1)"
         );
     }
 
@@ -341,7 +341,7 @@ mod tests {
                 .to_string()
         };
         let wrong = verdict(2.5, 0.5, 0.25);
-        let parts = "block 1 of launch 1, which adds the elements 64 to 127, gave 63 instead of 64 (off by 1)";
+        let parts = "block 1 of launch 1, which adds the elements 64 to 127, should store 64 as partial sum 1, which is 63 (off by 1)";
         assert_eq!(
             said(Element::F32, Run::First, wrong, None),
             "v is wrong: the sum of 9 f32 in blocks of 64 is 2, but the kernel gave 2.5 (off by 0.500, but its own rounding explains at most 2.5e-1)"

@@ -185,7 +185,7 @@ impl<'a> Names<'a> {
         if self.shared > MOST_SHARED || self.local > MOST_LOCAL {
             return Err(format!(
                 "variable `{}` makes shared memory larger than 1 MiB or local memory larger than 64 KiB",
-                var.name
+                crate::symbol::plain(var.name)
             ));
         }
         Ok(())

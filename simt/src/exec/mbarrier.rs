@@ -8,6 +8,7 @@ use super::warp::{Flow, State, each};
 use crate::TrapKind;
 use crate::inst::{Mbar, MbarOp, Op};
 use crate::observer::{At, Mbarrier, MbarrierOp, Observer, Order, Scope};
+use crate::place::count;
 
 /// Maximum number of arrivals per phase.
 const MOST: u64 = (1 << 20) - 1;
@@ -204,8 +205,11 @@ impl Team<'_> {
         };
         if arrivals > object.pending {
             let detail = format!(
-                "{arrivals} arrivals at an mbarrier that expects only {} more in this phase",
-                object.pending
+                "{} at an mbarrier whose phase lacks only {}: let fewer threads arrive, or \
+                 initialize the mbarrier with a larger count than {}",
+                count(arrivals.into(), "arrival"),
+                object.pending,
+                object.count
             );
             return Err(Fault::new(TrapKind::BadBarrier, lane, detail));
         }

@@ -94,6 +94,11 @@ impl Team<'_> {
                 "{name} lies {} before its buffer, {holds}: make sure that no index is negative",
                 count(buffer.base - address, "byte")
             ),
+            _ if address < end && buffer.bytes < width.into() => format!(
+                "{name} extends {} beyond the end of its buffer, {holds}: access it with the type \
+                 of its elements, which is smaller",
+                count(address + bytes - end, "byte")
+            ),
             _ if address < end => format!(
                 "{name} extends {} beyond the end of its buffer, {holds}: check the last index \
                  of the access against the length",

@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 
 use crate::model::Space;
 use crate::place;
+use crate::symbol::plain;
 
 /// The classes of faults that checks find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -258,7 +259,7 @@ impl Finding {
 
     /// Describes the class of the fault, its place and the number of its occurrences.
     pub fn details(&self) -> String {
-        let mut out = format!("{} in `{}`", self.fault.name(), self.entry);
+        let mut out = format!("{} in `{}`", self.fault.name(), plain(&self.entry));
         if let Some(first) = self.sites.first() {
             let _ = write!(out, ", {}", place::block(first.block));
         }

@@ -34,7 +34,7 @@ pub(super) const LEFT: &[(&str, Edit)] = &[
             n: "2^16",
             code: 1,
             said: &[
-                "mine` is 32 for the first atomic of launch 2, at line 56, but was 0 for that of launch 1: let the last block of a launch reset it",
+                "`mine` is 32 for the first atomic of launch 2, at line 56, but was 0 for that of launch 1: let the last block of a launch reset it",
             ],
         },
     ),

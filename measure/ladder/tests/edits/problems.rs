@@ -136,4 +136,64 @@ pub(super) const PROBLEMS: &[(&str, Edit)] = &[
             said: &["wrong on a longer input", "a 32-bit index wraps at 2^32"],
         },
     ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "69-sum-in-the-next-slot",
+            edits: &[("publish(slots + c * Words", "publish(slots + (c + 1) % chunks * Words")],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "block 0 of launch 1, which adds the elements 0 to 2047, should store ",
+                " in slot 0, which holds ",
+            ],
+        },
+    ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "70-value-cleared-instead-of-flag",
+            edits: &[("atomicAnd(slot + w, 0xffffffff)", "atomicAnd(slot + w, ~0ull << 32)")],
+            n: "2^16",
+            code: 1,
+            said: &[" in slot 0, which holds 0, so it was cleared or never written"],
+        },
+    ),
+    (
+        "v12-bulk-copy",
+        Edit {
+            name: "71-each-thread-copies",
+            edits: &[("if (tid == 0 && from < end)", "if (from < end)")],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "1 arrival at an mbarrier whose phase lacks only 0: let fewer threads arrive, or initialize the mbarrier with a larger count than 1",
+            ],
+        },
+    ),
+    (
+        "v10-fixed-tree",
+        Edit {
+            name: "72-sum-of-another-type",
+            edits: &[("*out = sum;", "*(double*)out = sum;")],
+            n: "2^16",
+            code: 1,
+            said: &["access it with the type of its elements, which is smaller"],
+        },
+    ),
+    (
+        "v10-fixed-tree",
+        Edit {
+            name: "73-no-barrier-between-trees",
+            edits: &[(
+                "    __syncthreads(); // All threads have read the previous tree's values.\n",
+                "",
+            )],
+            n: "2^20",
+            code: 1,
+            said: &[
+                "a `__syncthreads()` is missing between line 34 and the next execution of line 31|a `__syncthreads()` is missing between line 35 and the next execution of line 32",
+            ],
+        },
+    ),
 ];

@@ -155,7 +155,77 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             ],
             n: "2^18",
             code: 1,
-            said: &["if this word has a value and its flag, store and load it with `st.relaxed`"],
+            said: &[
+                "a volatile access is no synchronization; store and load this word with an atomic or with `.relaxed`",
+            ],
+        },
+    ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "54-volatile-slots",
+            edits: &[
+                (
+                    "atomicExch(slot + w, 1ull << 32 | message.word[w]);",
+                    "((volatile unsigned long long*)slot)[w] = 1ull << 32 | message.word[w];",
+                ),
+                (
+                    "do seen = atomicAnd(slot + w, 0xffffffff); while (seen >> 32 == 0);",
+                    "do seen = ((volatile unsigned long long*)slot)[w]; while (seen >> 32 == 0);\n\
+                     ((volatile unsigned long long*)slot)[w] = 0;",
+                ),
+            ],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "in one place: thread 0 of block 31 reads (volatile) `slots[0]` at line 56 while thread 0 of block 0 may still write it at line 47: a volatile access is no synchronization; store and load this word with an atomic or with `.relaxed`",
+            ],
+        },
+    ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "55-volatile-flags",
+            edits: &[
+                (
+                    "atomicExch(slot + w, 1ull << 32 | message.word[w]);",
+                    "{\nvolatile unsigned int* words = (volatile unsigned int*)(slot + w);\n\
+                     words[0] = message.word[w];\nwords[1] = 1;\n}",
+                ),
+                (
+                    "do seen = atomicAnd(slot + w, 0xffffffff); while (seen >> 32 == 0);",
+                    "volatile unsigned int* words = (volatile unsigned int*)(slot + w);\n\
+                     while (words[1] == 0);\nseen = words[0];\nwords[1] = 0;",
+                ),
+            ],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "in 2 places: thread 0 of block 31 reads (volatile) `slots[1]` at line 61 while thread 0 of block 0 may still write it at line 50: a volatile access is no synchronization; store and load this word with an atomic",
+            ],
+        },
+    ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "56-volatile-flags-without-acquire",
+            edits: &[
+                (
+                    "atomicExch(slot + w, 1ull << 32 | message.word[w]);",
+                    "{\nvolatile unsigned int* words = (volatile unsigned int*)(slot + w);\n\
+                     words[0] = message.word[w];\n__threadfence();\nwords[1] = 1;\n}",
+                ),
+                (
+                    "do seen = atomicAnd(slot + w, 0xffffffff); while (seen >> 32 == 0);",
+                    "volatile unsigned int* words = (volatile unsigned int*)(slot + w);\n\
+                     while (words[1] == 0);\nseen = words[0];\nwords[1] = 0;",
+                ),
+            ],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "in one place: thread 0 of block 31 reads (volatile) `slots[0]` at line 63 while thread 0 of block 0 may still write it at line 49: a volatile access is no synchronization, and no `__threadfence()` follows the load of the flag at line 62",
+            ],
         },
     ),
     (

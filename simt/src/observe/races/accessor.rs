@@ -120,7 +120,7 @@ impl Accessor<'_> {
         }
         match copies {
             [true, _] => return Apart::Copy(self.copied(target.lane, e)),
-            [false, true] => return Apart::Copy(self.overwritten(entry)),
+            [false, true] => return Apart::Copy(self.overwritten(e, entry)),
             [false, false] => {}
         }
         if needed == 0 && self.has_read(target.lane, e) {
@@ -216,7 +216,9 @@ impl Accessor<'_> {
         match (seen, self.logs.early(log), self.logs.offset(log)) {
             (Some(seen @ 1..), _, Some(mbarrier)) => {
                 let phase = self.logs.phases_before(log, e.time);
-                Copied::Earlier { mbarrier, waited: seen - 1, phase }
+                let again = self.reports.done.again(log, self.warp, lane);
+                let again = again.filter(|again| again.phase == seen - 1).map(|again| again.pc);
+                Copied::Earlier { mbarrier, waited: seen - 1, phase, again }
             }
             (_, Some(pc), _) => Copied::Early(pc),
             _ => Copied::Unwaited,
@@ -224,8 +226,14 @@ impl Accessor<'_> {
     }
 
     /// Returns why a copy that begins now is not ordered after an access.
-    pub(super) fn overwritten(&self, copy: &Entry) -> Copied {
+    pub(super) fn overwritten(&self, e: &Entry, copy: &Entry) -> Copied {
         let Some(log) = copy.log() else { return Copied::First };
+        let own = e.block == copy.block && e.strength() != Strength::Async;
+        let again = self.reports.done.again(log, e.warp(), e.lanes.trailing_zeros() & 31);
+        let again = again.filter(|again| own && again.time <= e.time);
+        if let (Some(again), Some(mbarrier)) = (again, self.logs.offset(log)) {
+            return Copied::Again { pc: again.pc, mbarrier, phase: again.phase };
+        }
         match (self.logs.phases_before(log, u32::MAX), self.logs.early(log)) {
             (0, Some(pc)) => Copied::Early(pc),
             (0, None) => Copied::First,

@@ -1,6 +1,8 @@
 //! Remedies for unordered accesses of two blocks, which describe what is wrong with the fences.
 
+use super::cures::changes_in_place;
 use super::pair::{Apart, Pair};
+use super::polled::polls;
 use crate::inst::{Inst, Memory, Op, Window};
 use crate::kernel::Kernel;
 use crate::model::{Order, Scope};
@@ -27,6 +29,13 @@ pub(super) fn cure(pair: &Pair<'_>) -> String {
     };
     let fences = Fences { pair, signal, test, read: reader.pc, fences };
     let released = pair.apart == Apart::Blocks { released: true };
+    if changes_in_place(kernel, signal, signal) && !polls(kernel, test) {
+        return format!(
+            "each block reads the counter at {} and writes it back, so blocks can have the same \
+             ticket; take tickets with one atomic, such as `atomicAdd`",
+            kernel.place(signal)
+        );
+    }
     let release = if released { None } else { fences.release(writer.pc, writer.warp, writer.lane) };
     release.or_else(|| fences.acquire()).or_else(|| fences.split()).unwrap_or_else(|| {
         format!(
@@ -235,7 +244,7 @@ impl Fences<'_> {
 }
 
 /// Returns the memory that an atomic, a load or a store accesses.
-fn memory(inst: &Inst) -> Option<&Memory> {
+pub(super) fn memory(inst: &Inst) -> Option<&Memory> {
     match &inst.op {
         Op::Atomic(atom) => Some(&atom.memory),
         Op::Load { memory, .. } | Op::Store { memory, .. } => Some(memory),
@@ -243,7 +252,7 @@ fn memory(inst: &Inst) -> Option<&Memory> {
     }
 }
 
-fn is_global(memory: &Memory) -> bool {
+pub(super) fn is_global(memory: &Memory) -> bool {
     matches!(memory.window, Window::Global | Window::Generic)
 }
 

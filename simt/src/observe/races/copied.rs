@@ -62,18 +62,31 @@ pub(super) fn cure(pair: &Pair<'_>, place: impl Fn(u32) -> String) -> String {
              phase has",
             kernel.place(pc)
         ),
-        Copied::Earlier { mbarrier, waited, phase } => {
+        Copied::Earlier { mbarrier, waited, phase, again } => {
+            let (before, after) = (waited % 2, phase % 2);
             let refill = "if the copy refills memory that this thread still reads, put a \
                           `__syncthreads()` between the read and the copy";
-            let wait = format!("wait for the parity {} before this access or, {refill}", phase % 2);
+            let at = again.map_or(String::new(), |pc| format!(" (as at {})", kernel.place(pc)));
+            let wait = format!(
+                "a wait for the parity {before}{at} returns at once, because phase {waited} has \
+                 completed; let the wait before this access test the parity {after} or, {refill}"
+            );
             format!(
-                "this thread has waited only for phase {waited} of {}, which has the parity {}, \
-                 and the copy belongs to phase {phase}; {}",
+                "this thread has waited only for phase {waited} of {}, which has the parity \
+                 {before}, and the copy belongs to phase {phase}; {}",
                 place(mbarrier),
-                waited % 2,
-                if waited % 2 == phase % 2 { refill } else { &wait }
+                if before == after { refill } else { &wait }
             )
         }
+        Copied::Again { pc, mbarrier, phase } => format!(
+            "before the read, the wait at {} tested the parity {} again, and returned at once, \
+             because phase {phase} of {} has completed; if the read is of this copy, test the \
+             parity {}, and otherwise put {barrier} between the read and the copy",
+            kernel.place(pc),
+            phase % 2,
+            place(mbarrier),
+            (phase + 1) % 2
+        ),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::pair::{Apart, Pair, Side};
 use super::shadow::Strength;
-use super::{blocks, copied};
+use super::{blocks, copied, polled};
 use crate::flow::{Reg, read, written};
-use crate::inst::{AtomOp, Inst, MbarOp, Op, Role, Sync};
+use crate::inst::{Address, AtomOp, Inst, MbarOp, Op, Role, Sync};
 use crate::kernel::Kernel;
 use crate::model::Space;
 use crate::observe::found::{BEYOND, BLOCK, ONE_WARP, WARP};
@@ -17,6 +17,11 @@ pub(super) enum Cure {
     Copy,
     /// The remedy for accesses of two blocks.
     Blocks,
+    /// The remedy for volatile accesses to a word, whose flag is another word.
+    Volatile,
+    /// The remedy for a missing block barrier between two instructions, of which the second one is at
+    /// an earlier line.
+    Back(u32, u32),
     /// The remedy for a lane that the mask of a warp barrier omits: the barrier, its mask, and the
     /// other lane.
     Mask(u32, u32, u32),
@@ -27,8 +32,16 @@ impl Pair<'_> {
     pub(super) fn text(&self, cure: Cure, place: impl Fn(u32) -> String) -> String {
         match cure {
             Cure::Is(text) => text.into(),
+            Cure::Back(pc, next) => format!(
+                "a `__syncthreads()` is missing between {} and the next execution of {}",
+                self.kernel.place(pc),
+                self.kernel.place(next)
+            ),
             Cure::Copy => copied::cure(self, place),
             Cure::Blocks => blocks::cure(self),
+            Cure::Volatile => {
+                format!("a volatile access is no synchronization, and {}", blocks::cure(self))
+            }
             Cure::Mask(pc, mask, other) => {
                 let omitted = if mask >> other & 1 == 0 { other } else { self.b.lane };
                 format!(
@@ -63,8 +76,11 @@ impl Pair<'_> {
             Apart::Warp => (OTHER_WARP, BEYOND),
             Apart::Relaxed if arrives_relaxed(kernel) => (RELAXED_ARRIVAL, BEYOND),
             Apart::Relaxed if !one_block => (NARROW_MBARRIER, BEYOND),
+            _ if let Some(cure) = polled::cure(self) => return (cure, BEYOND),
             _ if either(Strength::Strong) && one_block => (BOTH_ATOMIC, BEYOND),
-            _ if a.pc == b.pc && a.writes && b.writes && one_block => (ROUNDS, BEYOND),
+            _ if a.pc == b.pc && a.writes && b.writes && one_block => {
+                (if repeats(kernel, a.pc, b.pc) { ROUNDS } else { ONE_WRITER }, BEYOND)
+            }
             _ if a.pc == b.pc && a.writes && b.writes => (ONE_THREAD, BEYOND),
             _ if one_block
                 && a.warp == b.warp
@@ -88,18 +104,34 @@ impl Pair<'_> {
             {
                 (VOLATILE_FLAG, BLOCK)
             }
-            _ if one_block => ("a `__syncthreads()` is missing between them", BLOCK),
+            _ if one_block => return (self.missing(), BLOCK),
             _ if *apart == Apart::Cluster || *space == Space::Shared => {
                 ("a `cluster.sync()` is missing between them", BEYOND)
             }
             _ if a.strength == Strength::Volatile && b.strength == Strength::Volatile => {
-                (VOLATILE, BEYOND)
+                (polled::VOLATILE, BEYOND)
             }
             // Polled words and counters; data that are read plainly may be ordered by fences.
             _ if self.is_plain_beside_atomic() => (ONE_PLAIN, BEYOND),
             _ => return (Cure::Blocks, BEYOND),
         };
         (Cure::Is(text), rank)
+    }
+
+    /// Returns the remedy for a missing block barrier. If a barrier is between the two instructions of
+    /// a loop, the missing one is between the rounds.
+    fn missing(&self) -> Cure {
+        let (first, last) = (self.a.pc.min(self.b.pc), self.a.pc.max(self.b.pc));
+        let between = &self.kernel.insts[first as usize..last as usize];
+        let met = between.iter().any(|inst| matches!(inst.op, Op::Bar(_)));
+        let (pc, next) = match met && repeats(self.kernel, first, last) {
+            true => (last, first),
+            false => (first, last),
+        };
+        match self.kernel.line(pc) > self.kernel.line(next) {
+            true => Cure::Back(pc, next),
+            false => Cure::Is("a `__syncthreads()` is missing between them"),
+        }
     }
 
     /// Returns whether the first access is the initialization of an `mbarrier`.
@@ -109,7 +141,7 @@ impl Pair<'_> {
 
     /// Returns whether a plain store meets an atomic or volatile access, or a plain read meets one
     /// in a kernel without other atomics or flags.
-    fn is_plain_beside_atomic(&self) -> bool {
+    pub(super) fn is_plain_beside_atomic(&self) -> bool {
         let strong = |s: &Side| matches!(s.strength, Strength::Volatile | Strength::Strong);
         match (strong(&self.a), strong(&self.b)) {
             (true, false) => self.b.writes || !blocks::communicates(self),
@@ -176,24 +208,22 @@ const NARROW_MBARRIER: &str = "an mbarrier is between them, but its default scop
 
 const BOTH_ATOMIC: &str = "make both accesses atomic, or put a `__syncthreads()` between them";
 
-const VOLATILE_FLAG: &str = "nothing orders two volatile accesses; put a `__syncthreads()` between \
+const VOLATILE_FLAG: &str = "a volatile access is no synchronization; put a `__syncthreads()` between \
                              them, or, if one thread polls the other's flag, store and load it with \
                              `st.relaxed` and `ld.relaxed` or with `cuda::atomic_ref`, and put a \
                              `__threadfence_block()` before the store and after the load";
 
-const VOLATILE: &str = "a volatile store publishes nothing; if this word has a value and its flag, \
-                        store and load it with `st.relaxed` and `ld.relaxed` or with \
-                        `cuda::atomic_ref`, and if it is the flag of another word, put a \
-                        `__threadfence()` before the store and after the load";
-
-const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
+pub(super) const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
                          relaxed (`st.relaxed` or `cuda::atomic_ref`), or move it to the block that \
                          takes the last ticket or, if it initializes, to the host";
 
 const ROUNDS: &str = "if these are two rounds of a loop, a barrier is missing between the rounds; \
                       otherwise, let one thread write it";
 
-const ONE_THREAD: &str = "let one thread write it, or use an atomic such as `atomicAdd`";
+const ONE_WRITER: &str = "let one thread write it, or give each thread its own element";
+
+const ONE_THREAD: &str = "let each block write its own element, let one thread write it, or use an \
+                          atomic such as `atomicAdd`";
 
 const ONE_INDEX_WARP: &str = "a `__syncwarp()` is missing between two rounds of a loop, or both \
                               threads have the same index and each needs its own";
@@ -256,7 +286,8 @@ fn use_one_index(kernel: &Kernel, a: u32, b: u32) -> bool {
         Op::Sync { op, .. } => matches!(**op, Sync::Barrier),
         _ => false,
     });
-    a != b && !barrier && memory(a).is_some() && memory(a) == memory(b)
+    let indexed = |(_, addr): (_, &Address)| read(addr.base).is_some();
+    a != b && !barrier && memory(a).is_some_and(indexed) && memory(a) == memory(b)
 }
 
 /// Returns whether a store's value is computed from a result of the instructions for which `source`
@@ -310,6 +341,12 @@ fn starting(kernel: &Kernel, other: bool, apart: Apart) -> &'static str {
         _ if other => "put a `cluster.sync()` between the initialization and the first use",
         _ => "put a `__syncthreads()` between the initialization and the first use",
     }
+}
+
+/// Returns whether a loop contains the instructions from one to another.
+fn repeats(kernel: &Kernel, first: u32, last: u32) -> bool {
+    let after = &kernel.insts[last as usize..];
+    after.iter().any(|inst| matches!(inst.op, Op::Branch(target) if target <= first))
 }
 
 /// Returns whether a kernel contains an operation.

@@ -11,6 +11,26 @@ pub(super) struct Done {
     lanes: FxHashMap<(u32, u32), u32>,
     /// The instructions and masks of warp barriers.
     pub(super) masks: Vec<(u32, u32)>,
+    /// The last phase of an `mbarrier` that a warp waited for, by log and warp.
+    waits: FxHashMap<(u32, u32), Waits>,
+}
+
+/// The waits of a warp for one phase of an `mbarrier`.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    phase: u64,
+    lanes: u32,
+    /// A wait of lanes that had waited for the same phase before.
+    again: Option<Again>,
+}
+
+/// A wait that returned at once, because its thread had waited for the same phase before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Again {
+    pub(super) pc: u32,
+    pub(super) phase: u32,
+    pub(super) time: u32,
+    lanes: u32,
 }
 
 impl Done {
@@ -24,6 +44,42 @@ impl Done {
         if !self.masks.contains(&(pc, mask)) {
             self.masks.push((pc, mask));
         }
+    }
+
+    /// Records that the wait of a warp's lanes for a phase of an `mbarrier` returns.
+    pub(super) fn waited(
+        &mut self,
+        (log, phase): (u32, u64),
+        warp: u32,
+        lanes: u32,
+        at: (u32, u32),
+    ) {
+        let new = Waits { phase, lanes, again: None };
+        let waits = self.waits.entry((log, warp)).or_insert(Waits { lanes: 0, ..new });
+        if waits.phase != phase {
+            *waits = new;
+            return;
+        }
+        let twice = waits.lanes & lanes;
+        if twice != 0 {
+            let (pc, time) = at;
+            // The lanes of a warp may wait one after another.
+            let same = waits.again.filter(|again| again.pc == pc && again.lanes & twice == 0);
+            let (time, before) = same.map_or((time, 0), |again| (again.time, again.lanes));
+            waits.again = Some(Again { pc, phase: phase as u32, time, lanes: before | twice });
+        }
+        waits.lanes |= lanes;
+    }
+
+    /// Removes the waits for an `mbarrier` that is initialized.
+    pub(super) fn renew(&mut self, log: u32) {
+        self.waits.retain(|&(of, _), _| of != log);
+    }
+
+    /// Returns a thread's last wait for an `mbarrier`, if it had waited for the same phase before.
+    pub(super) fn again(&self, log: u32, warp: u32, lane: u32) -> Option<Again> {
+        let again = self.waits.get(&(log, warp))?.again;
+        again.filter(|again| again.lanes >> lane & 1 == 1)
     }
 
     /// Returns whether a thread executed an instruction.

@@ -10,8 +10,8 @@
 //! order within a block, and `release` has the order through memory and through the barrier of a
 //! cluster; `order` and `cluster` apply barriers and fences to both. `accessor` compares one
 //! access with earlier ones, `lifetimes` compares it with the start and the end of the block that
-//! owns the memory, and `reports` keeps the findings. `cures`, `blocks` and `copied` choose the
-//! remedies; `done` has the facts that these need.
+//! owns the memory, and `reports` keeps the findings. `cures`, `blocks`, `copied` and `polled`
+//! choose the remedies; `done` has the facts that these need.
 
 mod accessor;
 mod blocks;
@@ -25,6 +25,7 @@ mod lifetimes;
 mod order;
 mod pair;
 mod peers;
+mod polled;
 mod polls;
 mod readonly;
 mod release;

@@ -263,7 +263,8 @@ impl Races {
                 let init = self.entry(at, strength, Scope::Sys);
                 let clock = &mut self.clusters[place].blocks[rank].warps[warp as usize];
                 clock.inits.extend(lanes(m.mask).map(|lane| (init.by(1 << lane), false)));
-                self.logs.renew(key);
+                let log = self.logs.renew(key);
+                self.reports.done.renew(log);
             }
             MbarrierOp::Arrive(_) => {
                 let releases = matches!(m.order, Order::Release | Order::AcqRel | Order::SeqCst);
@@ -283,6 +284,9 @@ impl Races {
                 let log = self.logs.make(key);
                 if m.phase == u64::MAX {
                     self.logs.pass_early(log, at.pc);
+                } else {
+                    let here = (at.pc, self.clusters[place].now);
+                    self.reports.done.waited((log, m.phase), warp, m.mask, here);
                 }
                 if let Some(length) = self.logs.phase(log, m.phase) {
                     let acquires =

@@ -98,8 +98,12 @@ pub(super) enum Copied {
     /// The wait at this instruction passed before the first phase of its `mbarrier` ended.
     Early(u32),
     /// The thread has waited only for an earlier phase of the `mbarrier` at this offset: the number
-    /// of this phase, and that of the copy's phase.
-    Earlier { mbarrier: u32, waited: u32, phase: u32 },
+    /// of this phase, and that of the copy's phase. `again` is the instruction of a second wait for
+    /// the earlier phase, which returned at once.
+    Earlier { mbarrier: u32, waited: u32, phase: u32, again: Option<u32> },
+    /// The thread's wait at this instruction returned at once, because the thread had already waited
+    /// for this phase of the `mbarrier` at this offset.
+    Again { pc: u32, mbarrier: u32, phase: u32 },
     /// The copy may be the first one to this memory.
     First,
     /// The copy belongs to a later phase of its `mbarrier`.
