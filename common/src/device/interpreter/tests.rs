@@ -1,6 +1,7 @@
 use super::*;
 
-/// A kernel that counts its launches in memory, at the address in its only parameter.
+/// A kernel that counts its launches in memory, at the address in its only parameter, and reads the
+/// count.
 const COUNTS: &str = "
 .version 8.4
 .target sm_60
@@ -9,8 +10,11 @@ const COUNTS: &str = "
 {
     .reg .u64 %to;
     .reg .u32 %old;
+    .reg .pred %p;
     ld.param.u64 %to, [to];
     atom.global.add.u32 %old, [%to], 1;
+    setp.eq.u32 %p, %old, 0;
+    @%p ret;
     ret;
 }
 ";
