@@ -350,7 +350,7 @@ fn repeats(kernel: &Kernel, first: u32, last: u32) -> bool {
 }
 
 /// Returns whether a kernel contains an operation.
-fn has(kernel: &Kernel, is: fn(&Op) -> bool) -> bool {
+pub(super) fn has(kernel: &Kernel, is: fn(&Op) -> bool) -> bool {
     kernel.insts.iter().any(|inst| is(&inst.op))
 }
 
