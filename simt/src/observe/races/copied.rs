@@ -1,6 +1,6 @@
 //! The remedies for accesses that are not ordered with an asynchronous copy.
 
-use super::cures::has;
+use super::code::has;
 use super::pair::{Apart, Copied, Pair};
 use super::shadow::Strength;
 use crate::inst::{MbarOp, Op};
