@@ -150,6 +150,21 @@ fn a_wait_for_the_parity_of_a_completed_phase_returns_at_once() {
     }
 }
 
+/// Only thread 0 waits. Whether it has waited before another thread reads depends on the order.
+#[test]
+fn a_thread_that_does_not_wait_is_told_to() {
+    let wait = format!("@%p1 bra Y;\nV: {}\nY:", WAIT.replace("bra W", "bra V"));
+    let apart = ("W:  WAIT", "W: WAIT");
+    for schedule in SCHEDULES {
+        let (faults, text) = said(&row(&[apart, ("WAIT", &wait)]), schedule);
+        assert!(faults.contains(&Fault::DataRace), "{schedule}: {text}");
+        let before = "this thread has not waited for the copy; let each thread that reads it wait";
+        let after = "only another thread of the block has waited for the copy";
+        assert!(text.contains(before) || text.contains(after), "{schedule}: {text}");
+        assert!(!text.contains("no wait covers"), "{schedule}: {text}");
+    }
+}
+
 /// Copies have no element type, so their places are given in bytes.
 #[test]
 fn the_place_of_a_copy_is_given_in_bytes() {

@@ -224,7 +224,8 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             n: "2^16",
             code: 1,
             said: &[
-                "in one place: thread 0 of block 31 reads (volatile) `slots[0]` at line 63 while thread 0 of block 0 may still write it at line 49: a volatile access is no synchronization, and no `__threadfence()` follows the load of the flag at line 62",
+                "in one place: thread 0 of block 31 reads (volatile) `slots[0]` at line 6",
+                "while thread 0 of block 0 may still write it at line 49: a volatile access is no synchronization, and no `__threadfence()` follows the load of the flag at line 62",
             ],
         },
     ),

@@ -1,9 +1,8 @@
 //! Remedies for unordered accesses of two blocks, which describe what is wrong with the fences.
 
-use super::cures::changes_in_place;
+use super::code::{changes_in_place, is_global, memory, polls};
 use super::pair::{Apart, Pair};
-use super::polled::polls;
-use crate::inst::{Inst, Memory, Op, Window};
+use crate::inst::Op;
 use crate::kernel::Kernel;
 use crate::model::{Order, Scope};
 
@@ -241,19 +240,6 @@ impl Fences<'_> {
             self.pair.kernel.place(fence)
         )
     }
-}
-
-/// Returns the memory that an atomic, a load or a store accesses.
-pub(super) fn memory(inst: &Inst) -> Option<&Memory> {
-    match &inst.op {
-        Op::Atomic(atom) => Some(&atom.memory),
-        Op::Load { memory, .. } | Op::Store { memory, .. } => Some(memory),
-        _ => None,
-    }
-}
-
-pub(super) fn is_global(memory: &Memory) -> bool {
-    matches!(memory.window, Window::Global | Window::Generic)
 }
 
 /// Returns whether an operation may signal other blocks.

@@ -1,7 +1,9 @@
 //! The remedies for accesses that are not ordered with an asynchronous copy.
 
+use super::code::has;
 use super::pair::{Apart, Copied, Pair};
 use super::shadow::Strength;
+use crate::inst::{MbarOp, Op};
 
 /// Returns the remedy for an access that is not ordered with a copy. `place` names the `mbarrier` at
 /// an offset.
@@ -24,9 +26,16 @@ pub(super) fn cure(pair: &Pair<'_>, place: impl Fn(u32) -> String) -> String {
              before the copy"
         ),
         Copied::First => format!(
-            "no wait covers the copy; let each thread that reads it wait for it or, if this read is \
-             of what the memory held before, put {barrier} before the copy"
+            "{} the copy; let each thread that reads it wait for it or, if this read is of what the \
+             memory held before, put {barrier} before the copy",
+            if has(kernel, waits) { "no wait before the read covers" } else { "no wait covers" }
         ),
+        Copied::Unwaited if one_block && has(kernel, waits) => {
+            "this thread has not waited for the copy; let each thread that reads it wait for its \
+             mbarrier, or put a `__syncthreads()` between the wait of one thread and this access, \
+             and let the mbarrier expect all of its bytes"
+                .into()
+        }
         Copied::Unwaited if one_block => UNWAITED.into(),
         Copied::Unwaited => {
             "another block sends it, and no wait covers it; let the mbarrier expect the bytes of \
@@ -88,6 +97,10 @@ pub(super) fn cure(pair: &Pair<'_>, place: impl Fn(u32) -> String) -> String {
             (phase + 1) % 2
         ),
     }
+}
+
+fn waits(op: &Op) -> bool {
+    matches!(op, Op::Mbar(mbar) if matches!(mbar.op, MbarOp::Test { .. }))
 }
 
 const UNWAITED: &str = "no wait covers the copy; let its mbarrier expect all of its bytes, and let \

@@ -1,10 +1,11 @@
 //! Remedies for two unordered accesses.
 
+use super::code::{changes_in_place, has};
 use super::pair::{Apart, Pair, Side};
 use super::shadow::Strength;
 use super::{blocks, copied, polled};
-use crate::flow::{Reg, read, written};
-use crate::inst::{Address, AtomOp, Inst, MbarOp, Op, Role, Sync};
+use crate::flow::read;
+use crate::inst::{Address, AtomOp, Inst, MbarOp, Op, Sync};
 use crate::kernel::Kernel;
 use crate::model::Space;
 use crate::observe::found::{BEYOND, BLOCK, ONE_WARP, WARP};
@@ -250,28 +251,6 @@ fn locks(op: &Op) -> bool {
     matches!(op, Op::Atomic(atom) if matches!(atom.op, AtomOp::Cas | AtomOp::Exch))
 }
 
-/// Returns whether the two instructions are the load and the store of one in-place change
-/// (`h[i]++`), or are both stores of such a change. A sum of two elements of the array
-/// (`a[i] += a[j]`) does not count, because barriers order the threads that compute it.
-pub(super) fn changes_in_place(kernel: &Kernel, a: u32, b: u32) -> bool {
-    let store = a.max(b);
-    let Some(Op::Store { memory, .. }) = kernel.insts.get(store as usize).map(|inst| &inst.op)
-    else {
-        return false;
-    };
-    let loads = |pc: u32, same: bool| match &kernel.insts[pc as usize].op {
-        Op::Load { memory: read, .. } => {
-            read.window == memory.window && (read.addr == memory.addr) == same
-        }
-        _ => false,
-    };
-    let first = store.saturating_sub(FAR);
-    let Some(load) = (first..store).rev().find(|pc| loads(*pc, true)) else { return false };
-    (a == b || load == a.min(b))
-        && reaches(kernel, load, store, |pc| pc == load)
-        && !reaches(kernel, first, store, |pc| loads(pc, false))
-}
-
 /// Returns whether two instructions access the same address in one thread, with no barrier between
 /// them. Two threads then access the same address only if their indices are equal, or in different
 /// rounds of a loop.
@@ -289,31 +268,6 @@ fn use_one_index(kernel: &Kernel, a: u32, b: u32) -> bool {
     let indexed = |(_, addr): (_, &Address)| read(addr.base).is_some();
     a != b && !barrier && memory(a).is_some_and(indexed) && memory(a) == memory(b)
 }
-
-/// Returns whether a store's value is computed from a result of the instructions for which `source`
-/// holds.
-fn reaches(kernel: &Kernel, first: u32, store: u32, source: impl Fn(u32) -> bool) -> bool {
-    let mut from: Vec<Reg> = Vec::new();
-    for pc in first..store {
-        let (mut depends, mut dsts) = (source(pc), Vec::new());
-        kernel.insts[pc as usize].op.registers(
-            &mut |src, role| {
-                let used = !matches!(role, Role::Use(_));
-                depends |= used && read(src).is_some_and(|reg| from.contains(&reg));
-            },
-            &mut |dst| dsts.extend(written(dst)),
-        );
-        from.retain(|reg| !dsts.contains(reg));
-        if depends {
-            from.extend(dsts);
-        }
-    }
-    let Op::Store { srcs, .. } = &kernel.insts[store as usize].op else { return false };
-    srcs.iter().any(|src| read(*src).is_some_and(|reg| from.contains(&reg)))
-}
-
-/// The largest distance, in instructions, between the load and the store of an in-place change.
-const FAR: u32 = 256;
 
 /// Returns whether an instruction initializes an `mbarrier`.
 fn starts(kernel: &Kernel, pc: u32) -> bool {
@@ -347,11 +301,6 @@ fn starting(kernel: &Kernel, other: bool, apart: Apart) -> &'static str {
 fn repeats(kernel: &Kernel, first: u32, last: u32) -> bool {
     let after = &kernel.insts[last as usize..];
     after.iter().any(|inst| matches!(inst.op, Op::Branch(target) if target <= first))
-}
-
-/// Returns whether a kernel contains an operation.
-fn has(kernel: &Kernel, is: fn(&Op) -> bool) -> bool {
-    kernel.insts.iter().any(|inst| is(&inst.op))
 }
 
 /// Returns whether a kernel arrives at the barrier of the cluster without ordering memory accesses.

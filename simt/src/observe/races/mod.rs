@@ -11,12 +11,13 @@
 //! cluster; `order` and `cluster` apply barriers and fences to both. `accessor` compares one
 //! access with earlier ones, `lifetimes` compares it with the start and the end of the block that
 //! owns the memory, and `reports` keeps the findings. `cures`, `blocks`, `copied` and `polled`
-//! choose the remedies; `done` has the facts that these need.
+//! choose the remedies; `done` and `code` have the facts that these need.
 
 mod accessor;
 mod blocks;
 mod clock;
 mod cluster;
+mod code;
 mod copied;
 mod copies;
 mod cures;

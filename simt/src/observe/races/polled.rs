@@ -1,14 +1,11 @@
 //! Remedies for accesses that the polling of a word in global memory separates: the word itself, and
 //! the words whose flag it is.
 
-use super::blocks::{is_global, memory};
+use super::code::{memory, polls};
 use super::cures::{Cure, ONE_PLAIN};
 use super::pair::Pair;
 use super::shadow::Strength;
-use crate::flow::{read, written};
-use crate::inst::Op;
-use crate::kernel::Kernel;
-use crate::model::{Order, Space};
+use crate::model::Space;
 
 /// Returns the remedy for two accesses to global memory if a thread polls a word between them. It is
 /// the same for two blocks and for two threads of one block, because a thread also polls the words
@@ -34,39 +31,6 @@ pub(super) fn cure(pair: &Pair<'_>) -> Option<Cure> {
         }
     }
 }
-
-/// Returns whether an instruction polls a word of global memory: it is in a small loop that does not
-/// change its address, and that contains no other store, atomic or barrier.
-pub(super) fn polls(kernel: &Kernel, pc: u32) -> bool {
-    let inst = &kernel.insts[pc as usize];
-    let strong = match &inst.op {
-        Op::Load { memory, .. } => memory.order != Order::Weak,
-        Op::Atomic(atom) => !atom.unread,
-        _ => false,
-    };
-    let Some(memory) = memory(inst).filter(|memory| strong && is_global(memory)) else {
-        return false;
-    };
-    let jump = (pc..)
-        .zip(&kernel.insts[pc as usize..])
-        .take(FAR)
-        .find_map(|(at, inst)| matches!(inst.op, Op::Branch(start) if start <= pc).then_some(at));
-    let Some((Op::Branch(start), jump)) = jump.map(|at| (&kernel.insts[at as usize].op, at)) else {
-        return false;
-    };
-    (*start..jump).all(|at| {
-        let op = &kernel.insts[at as usize].op;
-        let mut moves = false;
-        op.registers(&mut |_, _| {}, &mut |dst| {
-            moves |= written(dst).is_some() && written(dst) == read(memory.addr.base);
-        });
-        let acts = matches!(op, Op::Store { .. } | Op::Atomic(_) | Op::Bar(_) | Op::Sync { .. });
-        !moves && (at == pc || !acts)
-    })
-}
-
-/// The largest distance, in instructions, between a polling access and the end of its loop.
-const FAR: usize = 32;
 
 /// The remedy for a word that threads poll or test.
 pub(super) const VOLATILE: &str = "a volatile access is no synchronization; store and load this word with an atomic or with \

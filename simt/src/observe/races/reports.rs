@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::cures::changes_in_place;
+use super::code::changes_in_place;
 use super::done::Done;
 use super::pair::{Apart, Pair, Side};
 use super::shadow::Strength;
