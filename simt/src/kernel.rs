@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::alu::fast::{Doubles, Words};
 use crate::flow::Flow;
+use crate::guesses;
 use crate::inst::{Inst, Op};
 use crate::tails::Tails;
 use crate::tickets;
@@ -75,6 +76,9 @@ pub struct Kernel {
     /// For each instruction, whether it runs only if an atomic returned a certain value; this is
     /// computed when it is first needed.
     pub(crate) decided: OnceLock<Arc<[bool]>>,
+    /// For each instruction, whether it is a load whose value is only a guess; this is computed when
+    /// it is first needed.
+    pub(crate) guesses: OnceLock<Arc<[bool]>>,
 }
 
 impl Kernel {
@@ -106,6 +110,12 @@ impl Kernel {
     /// Returns, for each instruction, whether it runs only if an atomic returned a certain value.
     pub(crate) fn decided(&self) -> &[bool] {
         self.decided.get_or_init(|| tickets::decided(&self.insts).into())
+    }
+
+    /// Returns, for each instruction, whether it is a load whose value is only a guess, which a
+    /// compare-and-swap confirms.
+    pub(crate) fn guesses(&self) -> &[bool] {
+        self.guesses.get_or_init(|| guesses::of(self).into())
     }
 
     /// Returns the size of each parameter, in bytes.

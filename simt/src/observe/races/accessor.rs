@@ -82,6 +82,9 @@ impl Accessor<'_> {
         writes: bool,
         target: Target,
     ) {
+        if self.reports.is_guess(&Side::of(e, wrote, 0), &Side::of(entry, writes, 0)) {
+            return;
+        }
         let own = self.cluster.blocks[self.rank].index;
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,

@@ -6,6 +6,7 @@ use super::cures::changes_in_place;
 use super::done::Done;
 use super::pair::{Apart, Pair, Side};
 use super::shadow::Strength;
+use crate::inst::Op;
 use crate::model::Space;
 use crate::observe::finding::{Fault, Finding};
 use crate::observe::found::{BEYOND, Found, Key};
@@ -33,10 +34,28 @@ impl Reports {
         self.found.contains(Key { fault, space, pcs: (a, b), rank: BEYOND })
     }
 
+    /// Returns whether a plain read races only with an atomic, and its value is a guess that a
+    /// compare-and-swap confirms.
+    pub(super) fn is_guess(&self, a: &Side, b: &Side) -> bool {
+        let Some(scene) = &self.scene else { return false };
+        let (insts, guesses) = (&scene.kernel.insts, scene.kernel.guesses());
+        let op = |side: &Side| insts.get(side.pc as usize).map(|inst| &inst.op);
+        let guess = |read: &Side, other: &Side| {
+            (read.strength, other.strength) == (Strength::Weak, Strength::Strong)
+                && guesses.get(read.pc as usize).copied().unwrap_or(false)
+                && matches!(op(other), Some(Op::Atomic(_)))
+                && op(read).map(Op::width) == op(other).map(Op::width)
+        };
+        guess(a, b) || guess(b, a)
+    }
+
     #[cold]
     pub(super) fn race(&mut self, a: Side, b: Side, apart: Apart, space: Space, address: u64) {
         let strong = |s: Strength| matches!(s, Strength::Volatile | Strength::Strong);
         let reach = apart != Apart::Scope;
+        if self.is_guess(&a, &b) {
+            return;
+        }
         let Some(scene) = &self.scene else { return };
         // If several threads update the same element, updates are lost even if the stored values
         // happen to be equal.
