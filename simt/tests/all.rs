@@ -19,6 +19,7 @@ mod lifetimes;
 mod limits;
 mod messages;
 mod mutations;
+mod observed;
 mod order;
 mod orders;
 mod pairs;

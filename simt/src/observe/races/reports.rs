@@ -24,7 +24,22 @@ impl Reports {
     /// Returns whether an instruction runs only if an atomic returned a certain value.
     pub(super) fn is_decided(&self, pc: u32) -> bool {
         let scene = self.scene.as_ref();
-        scene.is_some_and(|s| s.kernel.decided().get(pc as usize).copied().unwrap_or(false))
+        let by_atomic = |s: &Arc<Scene>| s.kernel.decided().by_atomic.get(pc as usize).copied();
+        scene.and_then(by_atomic).unwrap_or(false)
+    }
+
+    /// Returns whether an instruction runs only if a strong load returned a certain value.
+    pub(super) fn is_polled(&self, pc: u32) -> bool {
+        let scene = self.scene.as_ref();
+        let by_load = |s: &Arc<Scene>| s.kernel.decided().by_load.get(pc as usize).copied();
+        scene.and_then(by_load).unwrap_or(false)
+    }
+
+    /// Returns whether two instructions access the same number of bytes.
+    pub(super) fn is_as_wide(&self, a: u32, b: u32) -> bool {
+        let Some(scene) = &self.scene else { return false };
+        let width = |pc: u32| scene.kernel.insts.get(pc as usize).map(|inst| inst.op.width());
+        width(a) == width(b)
     }
 
     /// Returns whether a race between two instructions is listed already, and is not one that a
