@@ -4,9 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use crate::alu::fast::{Doubles, Words};
 use crate::flow::Flow;
+use crate::guesses;
 use crate::inst::{Inst, Op};
 use crate::tails::Tails;
-use crate::tickets;
+use crate::tickets::{self, Decided};
 
 /// The location of a parameter.
 #[derive(Debug, Clone)]
@@ -72,9 +73,12 @@ pub struct Kernel {
     pub(crate) flow: OnceLock<Option<Arc<Flow>>>,
     /// The instructions after skipped block barriers, computed when they are first needed.
     pub(crate) tails: OnceLock<Arc<Tails>>,
-    /// For each instruction, whether it runs only if an atomic returned a certain value; this is
-    /// computed when it is first needed.
-    pub(crate) decided: OnceLock<Arc<[bool]>>,
+    /// The instructions that run only if an atomic or a load returned a certain value, computed when
+    /// they are first needed.
+    pub(crate) decided: OnceLock<Arc<Decided>>,
+    /// For each instruction, whether it is a load whose value is only a guess; this is computed when
+    /// it is first needed.
+    pub(crate) guesses: OnceLock<Arc<[bool]>>,
 }
 
 impl Kernel {
@@ -103,9 +107,15 @@ impl Kernel {
         self.tails.get_or_init(|| Arc::new(Tails::new(&self.insts)))
     }
 
-    /// Returns, for each instruction, whether it runs only if an atomic returned a certain value.
-    pub(crate) fn decided(&self) -> &[bool] {
-        self.decided.get_or_init(|| tickets::decided(&self.insts).into())
+    /// Returns the instructions that run only if an atomic or a load returned a certain value.
+    pub(crate) fn decided(&self) -> &Decided {
+        self.decided.get_or_init(|| Arc::new(tickets::decided(&self.insts)))
+    }
+
+    /// Returns, for each instruction, whether it is a load whose value is only a guess, which a
+    /// compare-and-swap confirms.
+    pub(crate) fn guesses(&self) -> &[bool] {
+        self.guesses.get_or_init(|| guesses::of(self).into())
     }
 
     /// Returns the size of each parameter, in bytes.

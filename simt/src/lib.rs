@@ -72,6 +72,7 @@ mod exec;
 mod flow;
 mod global;
 mod gpu;
+mod guesses;
 mod inst;
 mod kernel;
 mod launch;

@@ -8,36 +8,51 @@ use rustc_hash::FxHashSet;
 
 use crate::flow::{Reg, read, written};
 use crate::inst::{AtomOp, Inst, Op, Window};
+use crate::model::Order;
+
+/// The indices of the elements of the arrays.
+const ANY: usize = 0;
+const SWAP: usize = 1;
+const LOAD: usize = 2;
 
 /// The state of the analysis. The state only grows, and the analysis ends when nothing changes.
 ///
-/// In each pair, the second element describes the results of compare-and-swaps, and the first
-/// describes the results of all other atomics.
+/// In each array, the second element describes the results of compare-and-swaps, the first describes
+/// those of all other atomics, and the third describes those of strong loads.
 struct Tickets<'a> {
     insts: &'a [Inst],
     /// The registers whose values are computed from such a result.
-    regs: [FxHashSet<Reg>; 2],
+    regs: [FxHashSet<Reg>; 3],
     /// Whether shared or local memory may hold such a value.
-    memory: [bool; 2],
+    memory: [bool; 3],
     /// For each instruction, whether a branch on such a value decides whether it runs.
-    decided: [Vec<bool>; 2],
+    decided: [Vec<bool>; 3],
     /// The branches whose instructions are in `decided`, each with its index and the element of the
-    /// pair.
+    /// array.
     followed: FxHashSet<(usize, usize)>,
 }
 
-/// Returns, for each instruction, whether it runs only if an atomic returned a certain value.
-pub(crate) fn decided(insts: &[Inst]) -> Vec<bool> {
+/// For each instruction, whether it runs only if an atomic, or a strong load, returned a certain
+/// value.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) by_atomic: Vec<bool>,
+    pub(crate) by_load: Vec<bool>,
+}
+
+/// Analyses a kernel.
+pub(crate) fn decided(insts: &[Inst]) -> Decided {
     let mut tickets = Tickets {
         insts,
-        regs: [FxHashSet::default(), FxHashSet::default()],
-        memory: [false; 2],
-        decided: [vec![false; insts.len()], vec![false; insts.len()]],
+        regs: Default::default(),
+        memory: [false; 3],
+        decided: [(); 3].map(|()| vec![false; insts.len()]),
         followed: FxHashSet::default(),
     };
     while (0..insts.len()).fold(false, |changed, pc| tickets.visit(pc) | changed) {}
-    let [any, swap] = tickets.decided;
-    any.into_iter().zip(swap).map(|(any, swap)| any || swap).collect()
+    let [any, swap, by_load] = tickets.decided;
+    let by_atomic = any.into_iter().zip(swap).map(|(any, swap)| any || swap).collect();
+    Decided { by_atomic, by_load }
 }
 
 impl Tickets<'_> {
@@ -46,7 +61,7 @@ impl Tickets<'_> {
         let inst = &self.insts[pc];
         let guard = inst.guard.map(|(p, _)| u32::from(p) << 2 | 2);
         let mut changed = false;
-        for kind in 0..2 {
+        for kind in 0..3 {
             let by = guard.is_some_and(|reg| self.regs[kind].contains(&reg));
             if by && matches!(inst.op, Op::Branch(_) | Op::Exit) {
                 changed |= self.decide(pc, kind);
@@ -61,7 +76,12 @@ impl Tickets<'_> {
                 &mut |dst| dsts.extend(written(dst)),
             );
             match &inst.op {
-                Op::Atomic(atom) => depends |= (kind == 1) == (atom.op == AtomOp::Cas),
+                Op::Atomic(atom) => {
+                    depends |= kind == if atom.op == AtomOp::Cas { SWAP } else { ANY };
+                }
+                Op::Load { memory, .. } if kind == LOAD && memory.order != Order::Weak => {
+                    depends = true;
+                }
                 Op::Load { memory, .. } => depends |= self.memory[kind] && is_own(memory.window),
                 Op::Store { memory, .. } if depends && is_own(memory.window) => {
                     changed |= !std::mem::replace(&mut self.memory[kind], true);
@@ -86,7 +106,7 @@ impl Tickets<'_> {
         let inst = &self.insts[branch];
         let meet = if inst.op == Op::Exit { usize::MAX } else { inst.join as usize };
         let mut reached = self.reach(branch, meet);
-        if kind == 0 && reached[branch] {
+        if kind != SWAP && reached[branch] {
             reached = self.reach(branch, usize::MAX);
         }
         for (decided, reached) in self.decided[kind].iter_mut().zip(reached) {

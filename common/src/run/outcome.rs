@@ -153,18 +153,15 @@ pub fn run<T: Scalar>(
         if wrong.is_none() && seen.findings.iter().all(Finding::is_harmless) {
             let (values, settings) = (&*workload.values, simt.settings());
             let asked = Asked { step, ptx, values, block, settings };
-            wrong = wrong_elsewhere(asked)?;
-            if wrong.is_none() {
-                wrong = wrong_rounding(asked, job.plan())?;
-            }
-            if wrong.is_none() {
-                wrong = wrong_in_other_orders(asked, job.plan())?;
-            }
-            if wrong.is_none() {
-                wrong = wrong_with_many_sums(asked, job.plan())?;
-            }
-            if wrong.is_none() {
-                wrong = wrong_on_long_inputs(asked, &job.program, job.problem.chip)?;
+            let faults: [&dyn Fn() -> Result<Option<Box<Mismatch>>>; 5] = [
+                &|| wrong_elsewhere(asked),
+                &|| wrong_rounding(asked, job.plan()),
+                &|| wrong_in_other_orders(asked, job.plan()),
+                &|| wrong_with_many_sums(asked, job.plan()),
+                &|| wrong_on_long_inputs(asked, &job.program, job.problem.chip),
+            ];
+            for fault in faults {
+                wrong = wrong.map_or_else(fault, |wrong| Ok(Some(wrong)))?;
             }
         }
     }

@@ -64,7 +64,7 @@ impl Foreign {
 }
 
 /// All foreign kernels.
-pub static FOREIGN: [Foreign; 41] = [
+pub static FOREIGN: [Foreign; 42] = [
     of("arg-max", Ints, arg_max).adds().per(512),
     of("async-copies", Ints, total).adds().per(0),
     of("barrier-votes", Ints, barrier_votes),
@@ -77,6 +77,7 @@ pub static FOREIGN: [Foreign; 41] = [
     of("byte-bins", Ints, bins).adds().per(1024),
     of("bytes", Ints, bytes).adds(),
     of("cas-double", Floats, |v| Output::Doubles(vec![sum(v).into()])).adds(),
+    of("cas-guess", Floats, |v| Output::Doubles(vec![sum(v).into()])).adds(),
     of("chained-scan", Ints, |v| Output::Ints(inclusive(v))),
     of("compaction", Ints, |v| Output::Ints(kept(v, |x| x % 3 == 0))).per(0),
     of("dot", Floats, dot).adds().per(512),

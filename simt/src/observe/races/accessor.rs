@@ -45,6 +45,9 @@ impl Accessor<'_> {
         if cell.more != 0 && entry.strength() == Strength::Weak {
             self.unseen(cell.observed(spill), &entry, writes, target);
         }
+        let last = cell.write;
+        let saw =
+            entry.strength() == Strength::Weak && self.saw(cell.seen(spill), &last, target.lane);
         let mut raced = Vec::new();
         let this: &Self = self;
         let atomic = this.access.is_some_and(|access| access.kind.is_atomic());
@@ -56,9 +59,21 @@ impl Accessor<'_> {
             |e| this.knows(target.lane, e),
             |e, wrote| raced.push((*e, wrote)),
         );
+        let polled = saw && self.reports.is_polled(entry.pc());
         for (e, wrote) in raced {
+            if polled && wrote && e == last {
+                continue;
+            }
             self.raced(&e, wrote, &entry, writes, target);
         }
+    }
+
+    /// Returns whether a lane comes after one of these reads of the value that a write stored.
+    #[inline]
+    fn saw(&self, seen: &[Entry], write: &Entry, lane: u32) -> bool {
+        seen.iter()
+            .filter(|e| self.reports.is_as_wide(e.pc(), write.pc()))
+            .any(|e| lanes(e.lanes).any(|other| self.knows(lane, &e.by(1 << other))))
     }
 
     /// Checks an access against atomics that a later atomic observed.
@@ -82,6 +97,9 @@ impl Accessor<'_> {
         writes: bool,
         target: Target,
     ) {
+        if self.reports.is_guess(&Side::of(e, wrote, 0), &Side::of(entry, writes, 0)) {
+            return;
+        }
         let own = self.cluster.blocks[self.rank].index;
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,

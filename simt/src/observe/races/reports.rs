@@ -6,6 +6,7 @@ use super::code::changes_in_place;
 use super::done::Done;
 use super::pair::{Apart, Pair, Side};
 use super::shadow::Strength;
+use crate::inst::Op;
 use crate::model::Space;
 use crate::observe::finding::{Fault, Finding};
 use crate::observe::found::{BEYOND, Found, Key};
@@ -23,7 +24,22 @@ impl Reports {
     /// Returns whether an instruction runs only if an atomic returned a certain value.
     pub(super) fn is_decided(&self, pc: u32) -> bool {
         let scene = self.scene.as_ref();
-        scene.is_some_and(|s| s.kernel.decided().get(pc as usize).copied().unwrap_or(false))
+        let by_atomic = |s: &Arc<Scene>| s.kernel.decided().by_atomic.get(pc as usize).copied();
+        scene.and_then(by_atomic).unwrap_or(false)
+    }
+
+    /// Returns whether an instruction runs only if a strong load returned a certain value.
+    pub(super) fn is_polled(&self, pc: u32) -> bool {
+        let scene = self.scene.as_ref();
+        let by_load = |s: &Arc<Scene>| s.kernel.decided().by_load.get(pc as usize).copied();
+        scene.and_then(by_load).unwrap_or(false)
+    }
+
+    /// Returns whether two instructions access the same number of bytes.
+    pub(super) fn is_as_wide(&self, a: u32, b: u32) -> bool {
+        let Some(scene) = &self.scene else { return false };
+        let width = |pc: u32| scene.kernel.insts.get(pc as usize).map(|inst| inst.op.width());
+        width(a) == width(b)
     }
 
     /// Returns whether a race between two instructions is listed already, and is not one that a
@@ -33,10 +49,28 @@ impl Reports {
         self.found.contains(Key { fault, space, pcs: (a, b), rank: BEYOND })
     }
 
+    /// Returns whether a plain read races only with an atomic, and its value is a guess that a
+    /// compare-and-swap confirms.
+    pub(super) fn is_guess(&self, a: &Side, b: &Side) -> bool {
+        let Some(scene) = &self.scene else { return false };
+        let (insts, guesses) = (&scene.kernel.insts, scene.kernel.guesses());
+        let op = |side: &Side| insts.get(side.pc as usize).map(|inst| &inst.op);
+        let guess = |read: &Side, other: &Side| {
+            (read.strength, other.strength) == (Strength::Weak, Strength::Strong)
+                && guesses.get(read.pc as usize).copied().unwrap_or(false)
+                && matches!(op(other), Some(Op::Atomic(_)))
+                && op(read).map(Op::width) == op(other).map(Op::width)
+        };
+        guess(a, b) || guess(b, a)
+    }
+
     #[cold]
     pub(super) fn race(&mut self, a: Side, b: Side, apart: Apart, space: Space, address: u64) {
         let strong = |s: Strength| matches!(s, Strength::Volatile | Strength::Strong);
         let reach = apart != Apart::Scope;
+        if self.is_guess(&a, &b) {
+            return;
+        }
         let Some(scene) = &self.scene else { return };
         // If several threads update the same element, updates are lost even if the stored values
         // happen to be equal.

@@ -2,6 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::strong::is_strong;
+
 /// Words per line. A coalesced access by a warp to a whole line is stored as one entry.
 pub(super) const LINE: usize = 32;
 /// Lines per page.
@@ -125,11 +127,16 @@ pub(super) struct More {
     reads: Vec<Entry>,
     /// Atomics that later atomics observed.
     pub(super) observed: Vec<Entry>,
+    /// Strong reads of the value that the last write stored.
+    pub(super) seen: Vec<Entry>,
 }
 
 impl More {
     pub(super) fn is_empty(&self) -> bool {
-        self.writes.is_empty() && self.reads.is_empty() && self.observed.is_empty()
+        self.writes.is_empty()
+            && self.reads.is_empty()
+            && self.observed.is_empty()
+            && self.seen.is_empty()
     }
 }
 
@@ -198,15 +205,16 @@ impl Cell {
             }
         }
         if writes {
+            if self.more != 0 {
+                spill.list(&mut self.more).seen.clear();
+            }
             meet(&self.read, false);
             if self.more != 0 {
                 for e in &spill.list(&mut self.more).reads {
                     meet(e, false);
                 }
             }
-            if matches!(entry.strength(), Strength::Strong | Strength::Volatile)
-                && self.write.time != 0
-            {
+            if is_strong(&entry) && self.write.time != 0 {
                 self.write_strong(entry, atomic && !knows, spill, known);
             } else if bytes == 15 {
                 // An access that is ordered after this write is also ordered after everything that
@@ -218,6 +226,9 @@ impl Cell {
                 self.write_bytes(entry, spill);
             }
             return;
+        }
+        if !knows && is_strong(&self.write) && is_strong(&entry) {
+            self.see(entry, spill);
         }
         if self.read.same_but_lanes(&entry) {
             self.read.lanes |= entry.lanes;

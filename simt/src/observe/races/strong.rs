@@ -12,7 +12,34 @@ use super::shadow::{Cell, Entry, KEPT, Spill, Strength};
 /// two blocks, so that every block finds at least one atomic of another block.
 const OBSERVED: usize = 4;
 
+/// Returns whether an access is strong.
+pub(super) fn is_strong(e: &Entry) -> bool {
+    matches!(e.strength(), Strength::Strong | Strength::Volatile)
+}
+
 impl Cell {
+    /// Records a strong read of the value that a strong write by another thread stored. If their
+    /// scopes include each other, an access after the read also comes after the write (PTX's
+    /// causality order: observation, then program order).
+    #[cold]
+    pub(super) fn see(&mut self, entry: Entry, spill: &mut Spill) {
+        let reaches = self.write.block == entry.block || self.write.scope().min(entry.scope()) >= 2;
+        if !reaches || self.write.bytes() != entry.bytes() {
+            return;
+        }
+        let seen = &mut spill.list(&mut self.more).seen;
+        if let Some(e) = seen.iter_mut().find(|e| e.same_but_lanes(&entry)) {
+            e.lanes |= entry.lanes;
+        } else if seen.len() < KEPT {
+            seen.push(entry);
+        }
+    }
+
+    /// Returns the strong reads of the value that the last write stored.
+    pub(super) fn seen<'a>(&mut self, spill: &'a mut Spill) -> &'a [Entry] {
+        if self.more == 0 { &[] } else { &spill.list(&mut self.more).seen }
+    }
+
     /// Records a strong write. Unordered strong accesses are not reported, so a strong access does
     /// not replace the earlier accesses on record. Weak accesses are kept so that later strong
     /// accesses are compared with them, and unordered accesses are kept so that later weak accesses
