@@ -136,5 +136,5 @@ fn a_guess_with_another_use_is_a_race() {
     }
     // The remedy names the access.
     let (_, text, _) = run(&after(load, "st.global.u64 [%rd6+4096], %rd11;"), Schedule::Converged);
-    assert!(text.contains("make both accesses atomic"), "{text}");
+    assert!(text.contains("make it atomic"), "{text}");
 }
