@@ -116,6 +116,8 @@ pub struct Trap {
     pub text: String,
     /// Details (such as elements, sizes and the places where threads wait), and the remedy.
     pub detail: String,
+    /// Whether the block has recently polled memory that others may change.
+    pub polls: bool,
 }
 
 impl Trap {

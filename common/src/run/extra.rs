@@ -72,7 +72,12 @@ pub(super) struct Ran<T> {
 fn runs<T: Scalar>(asked: Asked<'_, T>) -> Vec<Extra> {
     let Asked { step, settings, .. } = asked;
     let of = |n| Extra::of(asked, n);
-    let mut runs: Vec<Extra> = LENGTHS.into_iter().map(of).collect();
+    // A thread may have eight vectors in flight, each behind its own condition. In each of these
+    // runs, another condition is true for some threads.
+    let vectors = 16 / size_of::<T>() * asked.block.threads() as usize;
+    let part = |k| k * vectors + vectors / 2 + 1;
+    let lengths = LENGTHS.into_iter().chain((0..8).map(part));
+    let mut runs: Vec<Extra> = lengths.map(of).collect();
     if step.aligned == 1 {
         // A vector of 16 bytes is unaligned at both offsets, and one of 8 bytes at the first.
         runs.extend([1, 2].map(|offset| Extra { offset, ..of(TILES) }));
@@ -201,8 +206,10 @@ impl Extra {
         if self.block != asked.block {
             how.push(format!("the blocks had {} threads", self.block.threads()));
         }
-        if self.offset > 0 {
-            how.push("the address of the first element was not a multiple of 16".into());
+        match self.offset * size_of::<T>() as u64 {
+            0 => {}
+            bytes if bytes % 16 == 0 => how.push("the elements had another address".into()),
+            _ => how.push("the address of the first element was not a multiple of 16".into()),
         }
         (!how.is_empty()).then(|| how.join(", "))
     }
@@ -332,9 +339,11 @@ mod tests {
             let runs = runs(Asked { step, ptx, values, block, settings });
             runs.iter().map(|run| run.n).collect::<Vec<_>>()
         };
-        assert_eq!(lengths(5003), [0, 1, 33, 1025]);
-        let few = [0, 1, 33, 1025, 5003, (1 << 14) - 1];
-        let all = [&few[..], &[TILES; 2], &[ITERATIONS; 2], &[SEVERAL, TILES]].concat();
+        // The blocks have 64 threads, and a vector has four elements.
+        let parts = [129, 385, 641, 897, 1153, 1409, 1665, 1921];
+        assert_eq!(lengths(5003), [&[0, 1, 33, 1025], &parts[..]].concat());
+        let others = [&[TILES; 2][..], &[ITERATIONS; 2], &[SEVERAL, TILES]].concat();
+        let all = [&[0, 1, 33, 1025, 5003, (1 << 14) - 1], &parts[..], &others].concat();
         assert_eq!(lengths(1 << 20), all);
     }
 }

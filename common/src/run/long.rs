@@ -24,6 +24,9 @@ fn lengths(element: Element) -> [u64; 3] {
 /// The maximum number of elements that a block adds; a run with more would take seconds.
 const ELEMENTS: u64 = 1 << 25;
 
+/// The maximum number of elements of a second block.
+const FEW: u64 = 1 << 18;
+
 /// The minimum number of requested elements.
 const LEAST: usize = 1 << 17;
 
@@ -55,21 +58,25 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
         if launch.cluster > 1 || grid < 4 || plan.check(&chip).is_err() {
             continue;
         }
-        // The last block may wait for the others, and has fewer elements.
-        let block = grid - 2;
-        let Some(sums) = sums(stage.holds, block, grid) else { continue };
-        let ranges = || sums.iter().flat_map(|&sum| stage.holds.ranges(n, sum));
-        let elements: u64 = ranges().take(RANGES).map(|range| range.end - range.start).sum();
-        if elements > ELEMENTS || ranges().nth(RANGES).is_some() {
-            continue;
-        }
-        let one = Block { asked, plan: &plan, problem, block, sums, checked: n < 1 << 25 };
-        if let Some(said) = one.fault(program)? {
-            let verdict = Verdict::of(T::ZERO, &T::sum(&[]), 0);
-            let before = asked.values.len() as u64;
-            let mut wrong = Mismatch::of(asked.step, &problem, Run::Long(before), verdict, None);
-            wrong.leftover = Some(said);
-            return Ok(Some(Box::new(wrong)));
+        // The last block may wait for the others, and has fewer elements. Another block, far from
+        // the end, finds an index whose error is a multiple of the input's period.
+        for block in [grid - 2, grid / 8 * 5] {
+            let Some(sums) = sums(stage.holds, block, grid) else { continue };
+            let ranges = || sums.iter().flat_map(|&sum| stage.holds.ranges(n, sum));
+            let elements: u64 = ranges().take(RANGES).map(|range| range.end - range.start).sum();
+            let most = if block == grid - 2 { ELEMENTS } else { FEW };
+            if elements > most || ranges().nth(RANGES).is_some() {
+                continue;
+            }
+            let one = Block { asked, plan: &plan, problem, block, sums, checked: n < 1 << 25 };
+            if let Some(said) = one.fault(program)? {
+                let verdict = Verdict::of(T::ZERO, &T::sum(&[]), 0);
+                let before = asked.values.len() as u64;
+                let mut wrong =
+                    Mismatch::of(asked.step, &problem, Run::Long(before), verdict, None);
+                wrong.leftover = Some(said);
+                return Ok(Some(Box::new(wrong)));
+            }
         }
     }
     Ok(None)
@@ -149,15 +156,14 @@ impl<T: Scalar> Block<'_, T> {
         let advice = match n >> 31 {
             0 => "",
             _ => {
-                "; a 32-bit index wraps at 2^32, and an `int` at 2^31: make the index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication"
+                "; a 32-bit index wraps at 2^32, an `int` at 2^31 and a narrower type earlier, and a `float` skips integers from 2^24 on: make every index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication"
             }
         };
         match program.launch(&mut gpu, &call, watch.as_mut()) {
             Ok(()) => {}
             // The block may poll for messages of the other blocks, which do not run.
             Err(simt::Error::Trap(trap))
-                if trap.kind == TrapKind::Budget
-                    && self.plan.scratch.iter().any(|s| !matches!(s, Scratch::Partials(_))) =>
+                if trap.kind == TrapKind::Budget && trap.polls && self.plan.communicates() =>
             {
                 return Ok(None);
             }
@@ -186,14 +192,16 @@ impl<T: Scalar> Block<'_, T> {
                 // The upper half of each slot is the flag.
                 bytes = bytes.chunks_exact(8).flat_map(|slot| slot[..4].to_vec()).collect();
             }
+            let unwritten = bytes.iter().all(|&byte| byte == 0xff);
             // The block may draw its tile from a counter, and store its sum elsewhere.
-            if bytes.iter().all(|&byte| byte == 0xff) {
+            if unwritten && self.plan.communicates() {
                 return Ok(None);
             }
             let sum: T = bytemuck::pod_read_unaligned(&bytes);
             let verdict = Verdict::of(sum, &self.expected(index), 0);
             if !verdict.verified() {
-                let partial = WrongPartial::of(self.plan, (1, &stage, n), index, verdict, false);
+                let partial =
+                    WrongPartial::of(self.plan, (1, &stage, n), index, verdict, unwritten);
                 return Ok(Some(format!("{what}, {partial}{advice}")));
             }
         }

@@ -1,8 +1,10 @@
 //! One step on one problem: the job, its outcome and its times.
 
+mod beyond;
 #[cfg(not(target_family = "wasm"))]
 mod counted;
 mod extra;
+mod extremes;
 mod fits;
 mod job;
 mod leftover;

@@ -15,15 +15,19 @@ use crate::{
 /// bits.
 const MOST: usize = 65_560;
 
+/// The distance between two addresses of the elements, in bytes. The addresses differ in many bits.
+const OFFSET: u64 = 0x5554;
+
 /// Returns the runs, each with an order of execution and a GPU. The number of runs is small, because
-/// every verification of such a step performs all of them. In the random order, there are as many
+/// every verification of such a step performs all of them. In the random orders, there are as many
 /// blocks as chunks, so any block may end last.
 fn runs() -> impl Iterator<Item = (Schedule, Arch)> {
-    let orders = [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1)];
-    orders
+    let random = [1, 2].map(Schedule::Adversarial);
+    [Schedule::Converged, Schedule::MinPc]
         .into_iter()
+        .chain(random)
         .zip(Arch::ALL.into_iter().cycle())
-        .zip([1, 3, 132])
+        .zip([1, 3, 132, 132])
         .map(|((schedule, gpu), sms)| (schedule, gpu.with_sms(sms)))
 }
 
@@ -55,8 +59,12 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
         cancel(&mut values);
         like.elements = Some("half of the elements were the negatives of the others".to_owned());
     }
-    for (schedule, gpu) in all {
-        let extra = Extra { schedule, gpu, ..like.clone() };
+    for (index, (schedule, gpu)) in all.into_iter().enumerate() {
+        // In every other run, the elements have another address.
+        let bytes = if promises && index % 2 == 1 { OFFSET } else { 0 };
+        let offset =
+            bytes.next_multiple_of(step.aligned.max(T::ELEMENT.size())) / T::ELEMENT.size();
+        let extra = Extra { schedule, gpu, offset, ..like.clone() };
         // Skip a GPU that does not meet the kernel's requirements.
         let Some(ran) = extra.run(asked, values.clone())? else { continue };
         if let Some(wrong) = ran.wrong {
@@ -65,8 +73,12 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
         if !promises {
             continue;
         }
-        let here =
-            format!("in the order {schedule} on {} multiprocessors of a {}", gpu.sms, gpu.gpu);
+        let sms = match gpu.sms {
+            1 => "1 multiprocessor".to_owned(),
+            sms => format!("{sms} multiprocessors"),
+        };
+        let place = if offset > 0 { ", at another address" } else { "" };
+        let here = format!("in the order {schedule} with {sms} ({}{place})", gpu.gpu);
         let Some((there, other)) = &first else {
             first = Some((here, ran));
             continue;
@@ -161,7 +173,7 @@ mod tests {
             "{said}"
         );
         assert!(
-            said.contains("on 1 multiprocessors of a") && said.contains("on 3 multiprocessors"),
+            said.contains("with 1 multiprocessor (") && said.contains("with 3 multiprocessors ("),
             "{said}"
         );
         assert_eq!(wrong(&FREE, played::TURNING), None);

@@ -2,12 +2,9 @@
 
 use super::{
     Counted,
-    extra::{Asked, wrong_elsewhere},
+    beyond::wrong_beyond,
+    extra::Asked,
     job::{Checked, Job},
-    long::wrong_on_long_inputs,
-    many::wrong_with_many_sums,
-    orders::wrong_in_other_orders,
-    rounding::wrong_rounding,
     timing::{Timing, WARM_UP},
 };
 use simt::{Schedule, observe::Finding};
@@ -153,16 +150,7 @@ pub fn run<T: Scalar>(
         if wrong.is_none() && seen.findings.iter().all(Finding::is_harmless) {
             let (values, settings) = (&*workload.values, simt.settings());
             let asked = Asked { step, ptx, values, block, settings };
-            let faults: [&dyn Fn() -> Result<Option<Box<Mismatch>>>; 5] = [
-                &|| wrong_elsewhere(asked),
-                &|| wrong_rounding(asked, job.plan()),
-                &|| wrong_in_other_orders(asked, job.plan()),
-                &|| wrong_with_many_sums(asked, job.plan()),
-                &|| wrong_on_long_inputs(asked, &job.program, job.problem.chip),
-            ];
-            for fault in faults {
-                wrong = wrong.map_or_else(fault, |wrong| Ok(Some(wrong)))?;
-            }
+            wrong = wrong_beyond(asked, &job)?;
         }
     }
     let mut outcome = Outcome {

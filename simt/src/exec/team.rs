@@ -141,7 +141,12 @@ impl<'e> Team<'e> {
 
     /// Returns whether the team has recently done nothing but poll.
     pub(super) fn waits(&self) -> bool {
-        self.executed - self.moved >= QUIET && self.executed - self.looked < QUIET
+        self.executed - self.moved >= QUIET && self.polls()
+    }
+
+    /// Returns whether the team has recently polled.
+    fn polls(&self) -> bool {
+        self.executed - self.looked < QUIET
     }
 
     /// Records that the team has made progress.
@@ -258,6 +263,7 @@ impl<'e> Team<'e> {
             at: at.kernel.place(pc),
             text: at.text().to_string(),
             detail: fault.detail,
+            polls: self.polls(),
         })
     }
 

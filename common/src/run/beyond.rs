@@ -1,0 +1,36 @@
+//! All runs beyond the requested one.
+
+use super::{
+    extra::{Asked, wrong_elsewhere},
+    extremes::wrong_on_extremes,
+    job::Job,
+    long::wrong_on_long_inputs,
+    many::wrong_with_many_sums,
+    orders::wrong_in_other_orders,
+    rounding::wrong_rounding,
+};
+use crate::{
+    Result,
+    sum::{Mismatch, Scalar},
+};
+
+/// Performs the extra runs of a step, until one has a fault. Returns a description of the fault.
+pub(super) fn wrong_beyond<T: Scalar>(
+    asked: Asked<'_, T>,
+    job: &Job<'_>,
+) -> Result<Option<Box<Mismatch>>> {
+    let faults: [&dyn Fn() -> Result<Option<Box<Mismatch>>>; 6] = [
+        &|| wrong_elsewhere(asked),
+        &|| wrong_on_extremes(asked),
+        &|| wrong_rounding(asked, job.plan()),
+        &|| wrong_in_other_orders(asked, job.plan()),
+        &|| wrong_with_many_sums(asked, job.plan()),
+        &|| wrong_on_long_inputs(asked, &job.program, job.problem.chip),
+    ];
+    for fault in faults {
+        if let Some(wrong) = fault()? {
+            return Ok(Some(wrong));
+        }
+    }
+    Ok(None)
+}

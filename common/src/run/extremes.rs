@@ -1,0 +1,77 @@
+//! Runs a step on very large and on very small elements, because a kernel may clamp large values or
+//! replace small ones by zero.
+
+use super::extra::{Asked, Extra, LEAST};
+use crate::{
+    Element, Result,
+    sum::{Mismatch, Scalar},
+};
+
+/// The maximum number of elements. Their sum is finite, and the sum of the small ones is subnormal.
+const MOST: usize = 5003;
+
+/// Runs a step on its first elements multiplied by a large power of two, and on subnormal elements.
+/// Returns a description of the fault, if there is one.
+pub(super) fn wrong_on_extremes<T: Scalar>(asked: Asked<'_, T>) -> Result<Option<Box<Mismatch>>> {
+    if T::ELEMENT == Element::I32 || asked.values.len() < LEAST {
+        return Ok(None);
+    }
+    let (power, step) = if T::ELEMENT == Element::F64 { (900, 900 << 52) } else { (96, 96 << 23) };
+    let large = |bits: u64| if bits << 1 == 0 { bits } else { bits + step };
+    let small = |bits: u64| bits & 0x3ff;
+    let kinds: [(String, &dyn Fn(u64) -> u64); 2] = [
+        (format!("the elements were multiplied by 2^{power}"), &large),
+        ("the elements were subnormal".into(), &small),
+    ];
+    for (elements, change) in kinds {
+        let n = asked.values.len().min(MOST);
+        let values = asked.values[..n].iter().map(|value| changed(*value, change)).collect();
+        let extra = Extra { elements: Some(elements), ..Extra::of(asked, n) };
+        if let Some(wrong) = extra.run(asked, values)?.and_then(|ran| ran.wrong) {
+            return Ok(Some(wrong));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns an element whose bits are changed.
+fn changed<T: Scalar>(value: T, change: impl Fn(u64) -> u64) -> T {
+    let mut bytes = [0; 8];
+    bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
+    let bits = change(u64::from_le_bytes(bytes));
+    bytemuck::pod_read_unaligned(&bits.to_le_bytes()[..size_of::<T>()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Step,
+        device::{Choice, Device, Settings},
+        plan::Block,
+        run::{Samples, played, run},
+        sum::{Input, Workload},
+    };
+
+    static STEP: Step = played::step("extremes", |problem| played::first_thread(problem, 1));
+
+    fn said(text: &str) -> Option<String> {
+        let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
+        let workload = Workload::<f32>::new(&device, Input::Signed, 3000, 1).unwrap();
+        let (block, samples) = (Block::new(64).unwrap(), Samples { count: 0, warm: false });
+        let outcome = run(&STEP, &played::ptx(text), &device, &workload, block, samples).unwrap();
+        outcome.fault().map(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn clamped_and_flushed_elements_are_found() {
+        assert_eq!(said(played::TURNING), None);
+        let load = "ld.global.f32 %x, [%in];";
+        let clamps = format!("{load}\nmin.f32 %x, %x, 0f6F000000;");
+        let clamps = said(&played::TURNING.replace(load, &clamps)).expect("2^95 is the maximum");
+        assert!(clamps.contains("the elements were multiplied by 2^96"), "{clamps}");
+        let flushes = played::TURNING.replace("add.f32 %sum", "add.ftz.f32 %sum");
+        let flushes = said(&flushes).expect("subnormals count as zero");
+        assert!(flushes.contains("the elements were subnormal"), "{flushes}");
+    }
+}
