@@ -126,6 +126,9 @@ impl Interpreter {
     pub fn new(settings: &Settings) -> Interpreter {
         let mut config = simt::Config::default();
         config.schedule = settings.schedule;
+        // In every other random order, another block may run between any two writes.
+        config.stalls =
+            matches!(settings.schedule, simt::Schedule::Adversarial(seed) if seed % 2 == 0);
         config.play(settings.gpu);
         if let Some(patience) = settings.patience {
             config.patience = (!patience.is_zero()).then_some(patience);

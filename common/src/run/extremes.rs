@@ -44,7 +44,6 @@ fn changed<T: Scalar>(value: T, change: impl Fn(u64) -> u64) -> T {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{
         Step,
         device::{Choice, Device, Settings},

@@ -194,7 +194,7 @@ impl<T: Scalar> Block<'_, T> {
             }
             let unwritten = bytes.iter().all(|&byte| byte == 0xff);
             // The block may draw its tile from a counter, and store its sum elsewhere.
-            if unwritten && self.plan.communicates() {
+            if unwritten && self.asked.ptx.text.contains("atom.") {
                 return Ok(None);
             }
             let sum: T = bytemuck::pod_read_unaligned(&bytes);
@@ -202,6 +202,12 @@ impl<T: Scalar> Block<'_, T> {
             if !verdict.verified() {
                 let partial =
                     WrongPartial::of(self.plan, (1, &stage, n), index, verdict, unwritten);
+                let advice = match unwritten {
+                    true => {
+                        ": let it store there, and compute the place from the whole block index"
+                    }
+                    false => advice,
+                };
                 return Ok(Some(format!("{what}, {partial}{advice}")));
             }
         }

@@ -11,6 +11,7 @@ mod clusters;
 mod edit;
 mod others;
 mod problems;
+mod rare;
 mod v3;
 mod waits;
 
@@ -36,7 +37,7 @@ fn every_edit_gets_a_line_and_a_cure_or_is_rightly_verified() {
     fs::create_dir_all(&folder).unwrap();
     let v3 = v3::EDITS.iter().map(|edit| ("v3-first-add", edit));
     let others = LEFT.iter().chain(UNSET).chain(ELSEWHERE).chain(FENCE.iter().filter(|_| late));
-    let others = others.chain(COPIES).chain(problems::PROBLEMS).chain(FENCES);
+    let others = others.chain(COPIES).chain(problems::PROBLEMS).chain(FENCES).chain(rare::RARE);
     let clusters = clusters::CLUSTER.iter().map(|edit| ("one-cluster", edit));
     let all: Vec<_> = v3.chain(others.map(|(name, edit)| (*name, edit))).chain(clusters).collect();
     let named = |name: &str| ladder::steps_and_ways().find(|step| step.name == name).unwrap();

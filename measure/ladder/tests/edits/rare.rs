@@ -1,0 +1,109 @@
+//! Edits that are wrong only at certain lengths, values, addresses or orders, so that only extra
+//! runs find them. Each edit has the name of the step.
+
+use crate::edit::Edit;
+
+pub(super) const RARE: &[(&str, Edit)] = &[
+    (
+        "v6-shuffle",
+        Edit {
+            name: "80-place-of-few-bits",
+            edits: &[("out[blockIdx.x] = sum", "out[blockIdx.x & 1023] = sum")],
+            n: "2^17",
+            code: 1,
+            said: &["never wrote its partial sum: let it store there"],
+        },
+    ),
+    (
+        "v6-shuffle",
+        Edit {
+            name: "81-index-of-16-bits",
+            edits: &[("(unsigned long long)blockIdx.x", "(unsigned short)blockIdx.x")],
+            n: "2^17",
+            code: 1,
+            said: &["wrong on a longer input", "a narrower type earlier"],
+        },
+    ),
+    (
+        "v10-fixed-tree",
+        Edit {
+            name: "82-first-vector-of-32-bits",
+            edits: &[("i = c * size + tid", "i = (unsigned int)(c * size * Width) / Width + tid")],
+            n: "2^17",
+            code: 1,
+            said: &["in an extra run of block 254 alone", "a 32-bit index wraps at 2^32"],
+        },
+    ),
+    (
+        "v8-wide-loads",
+        Edit {
+            name: "83-a-vector-past-the-end",
+            edits: &[("k * Block < n / Width)", "k * Block < n / Width + (k == 5))")],
+            n: "2^17",
+            code: 1,
+            said: &["out of bounds", "to repeat this run, use `--n 5633`"],
+        },
+    ),
+    (
+        "shuffle-tail",
+        Edit {
+            name: "84-order-by-address",
+            edits: &[(
+                "for (unsigned long long i = tid; i < left; i += Block) sum += row[i];",
+                "if ((unsigned long long)in & 64) for (long long i = left - 1 - tid; i >= 0; i -= Block) sum += row[i];\n\
+                 else for (unsigned long long i = tid; i < left; i += Block) sum += row[i];",
+            )],
+            n: "2^17",
+            code: 1,
+            said: &["it promises the same bits for the same elements", "at another address"],
+        },
+    ),
+    (
+        "v7-grid-stride",
+        Edit {
+            name: "85-clamped-elements",
+            edits: &[("sum += in[i] +", "sum += (in[i] < 1e30f ? in[i] : (Element)1e30f) +")],
+            n: "2^17",
+            code: 1,
+            said: &["the elements were multiplied by 2^96"],
+        },
+    ),
+    (
+        "v13-exact-sum",
+        Edit {
+            name: "86-ticket-before-the-deposits",
+            edits: &[
+                ("    __syncthreads(); // All bins are empty.\n", ""),
+                (
+                    "        add(in, n, size, c);\n",
+                    "        __syncthreads();\n        add(in, n, size, c);\n",
+                ),
+            ],
+            n: "2^17",
+            code: 1,
+            said: &[
+                "blocks and threads ran in the order adversarial:",
+                "let no block use a value before",
+            ],
+        },
+    ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "87-flag-before-its-value",
+            edits: &[
+                (
+                    "atomicExch(slot + w, 1ull << 32 | message.word[w]);",
+                    "{ atomicExch((unsigned int*)(slot + w) + 1, 1); atomicExch((unsigned int*)(slot + w), message.word[w]); }",
+                ),
+                (
+                    "        do seen = atomicAnd(slot + w, 0xffffffff); while (seen >> 32 == 0);\n",
+                    "        while (atomicExch((unsigned int*)(slot + w) + 1, 0) == 0);\n        seen = atomicExch((unsigned int*)(slot + w), 0);\n",
+                ),
+            ],
+            n: "2^17",
+            code: 1,
+            said: &["blocks and threads ran in the order adversarial:"],
+        },
+    ),
+];
