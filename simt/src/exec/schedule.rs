@@ -12,7 +12,7 @@ use crate::{Schedule, Trap};
 const TURN: u32 = 1 << 14;
 
 /// Number of instructions after which a time slice may end early; it divides [`TURN`].
-const LOOK: u32 = 1 << 10;
+const LOOK: u32 = 1 << 7;
 
 /// Number of time slices for which a warp may spin before its lanes no longer wait for each other
 /// to converge.
@@ -149,7 +149,7 @@ impl Team<'_> {
             issued += 1;
             // The state of the warp is checked at intervals, so that a split that only waits for
             // other blocks stops early.
-            if issued % LOOK == 1 && issued > LOOK && (issued > TURN || self.waits()) {
+            if issued % LOOK == 1 && issued > LOOK && (issued > TURN || self.spins()) {
                 // The split goes to the end of the queue, behind the splits that are ready.
                 self.warps[w].splits.insert(0, Split { pc, mask, conv, state: State::Ready });
                 return Ok(issued - 1);

@@ -109,6 +109,9 @@ pub(super) struct Stall {
 /// Number of instructions without progress after which a block counts as waiting.
 pub(super) const QUIET: u64 = 1 << 11;
 
+/// Number of instructions without progress after which a warp lets the others run.
+const SPIN: u64 = 1 << 6;
+
 /// Number of addresses that a block may poll in turn while it waits for others.
 pub(super) const POLLED: usize = 64;
 
@@ -142,6 +145,12 @@ impl<'e> Team<'e> {
     /// Returns whether the team has recently done nothing but poll.
     pub(super) fn waits(&self) -> bool {
         self.executed - self.moved >= QUIET && self.polls()
+    }
+
+    /// Returns whether the team has done nothing but poll for a short time, so that another warp
+    /// should run.
+    pub(super) fn spins(&self) -> bool {
+        self.executed - self.moved >= SPIN && self.executed - self.looked < SPIN
     }
 
     /// Returns whether the team has recently polled.
