@@ -23,7 +23,10 @@ pub(super) fn wrong_on_extremes<T: Scalar>(asked: Asked<'_, T>) -> Result<Option
         (format!("the elements were multiplied by 2^{power}"), &large),
         ("the elements were subnormal".into(), &small),
     ];
-    for (elements, change) in kinds {
+    // An `atomicAdd` of floats in global memory replaces subnormal numbers by zero.
+    let atomics = asked.ptx.text.lines().filter(|l| l.contains("atom.") || l.contains("red."));
+    let flushes = atomics.into_iter().any(|line| line.contains(".add.f32"));
+    for (elements, change) in kinds.into_iter().take(if flushes { 1 } else { 2 }) {
         let n = asked.values.len().min(MOST);
         let values = asked.values[..n].iter().map(|value| changed(*value, change)).collect();
         let extra = Extra { elements: Some(elements), ..Extra::of(asked, n) };

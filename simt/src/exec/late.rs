@@ -69,9 +69,11 @@ impl Team<'_> {
         }
     }
 
-    /// Performs a random late reduction.
+    /// Performs a random late reduction, mostly the last one, which may tell other blocks that the
+    /// earlier ones have happened.
     pub(super) fn one_happens(&mut self) {
-        let which = self.rng.below(self.late.len());
+        let last = self.late.len() - 1;
+        let which = if self.rng.next() & 1 == 0 { last } else { self.rng.below(last + 1) };
         let late = self.late.swap_remove(which);
         self.happens(&late);
     }

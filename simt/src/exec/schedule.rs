@@ -77,8 +77,12 @@ impl Team<'_> {
         }
         // After the block's end, what is late happens one by one, and other blocks run in between.
         if !self.late.is_empty() {
-            self.one_happens();
+            match std::mem::take(&mut self.stall.released) {
+                true => self.one_happens(),
+                false => self.stall.long = true,
+            }
         }
+        self.stall.at_write = !self.late.is_empty();
         Ok(if self.late.is_empty() { Turn::Done } else { Turn::More })
     }
 

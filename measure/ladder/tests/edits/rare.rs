@@ -106,4 +106,26 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             said: &["blocks and threads ran in the order adversarial:"],
         },
     ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "88-flag-without-a-release",
+            edits: &[
+                (
+                    "atomicExch(slot + w, 1ull << 32 | message.word[w]);",
+                    "{ atomicExch((unsigned int*)(slot + w), message.word[w]); atomicExch((unsigned int*)(slot + w) + 1, 1); }",
+                ),
+                (
+                    "        do seen = atomicAnd(slot + w, 0xffffffff); while (seen >> 32 == 0);\n",
+                    "        while (atomicExch((unsigned int*)(slot + w) + 1, 0) == 0);\n        seen = atomicExch((unsigned int*)(slot + w), 0);\n",
+                ),
+            ],
+            n: "2^17",
+            code: 1,
+            said: &[
+                "blocks and threads ran in the order adversarial:",
+                "let no block use a value before",
+            ],
+        },
+    ),
 ];
