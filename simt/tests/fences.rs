@@ -95,7 +95,7 @@ fn the_remedy_describes_the_fences_that_are_there() {
         (
             ["", every, theirs, other],
             none,
-            "another thread executes the atomic at PTX line 19, and nothing orders this thread \
+            "another thread executes the atomic at PTX line 19, and nothing orders that thread \
              after the store; put a `__syncthreads()` between them, and move the \
              `__threadfence()` at PTX line 18 between the `__syncthreads()` and the atomic",
         ),
@@ -238,6 +238,16 @@ fn a_word_with_a_value_and_its_flag_is_relaxed() {
             "global",
             relaxed,
             Some((Fault::DataRace, "one of the accesses is plain; make it atomic")),
+        ),
+        (
+            relaxed,
+            "global",
+            Some((Fault::DataRace, "the load polls this word but is plain (weak); let it be")),
+        ),
+        (
+            "global",
+            "global",
+            Some((Fault::DataRace, "a thread polls this word, so no access to it may be")),
         ),
         (relaxed, volatile, None),
         (volatile, relaxed, None),

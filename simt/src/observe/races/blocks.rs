@@ -227,7 +227,7 @@ impl<'a> Fences<'a> {
                 kernel.place(pc)
             ),
             None => format!(
-                "another thread executes {name}, and nothing orders this thread after the store; \
+                "another thread executes {name}, and nothing orders that thread after the store; \
                  put a `__syncthreads()` between them, and move the `__threadfence()` at {} between \
                  the `__syncthreads()` and the {noun}",
                 kernel.place(fence)
