@@ -199,6 +199,26 @@ fn the_place_of_a_copy_is_given_in_bytes() {
     }
 }
 
+/// The element type of an array that is aligned like a vector may be the vector or a part of it.
+#[test]
+fn the_place_of_a_vector_is_given_in_bytes() {
+    let vectors = [
+        ("WAIT", ""),
+        (
+            "shl.b32 %r5, %r1, 2;",
+            "and.b32 %r5, %r1, 14;\nadd.u32 %r5, %r5, 1;\nshl.b32 %r5, %r5, 4;",
+        ),
+        ("ld.shared.u32 %r8, [%r6]", "ld.shared.v4.u32 {%r8, %r9, %r10, %r11}, [%r6]"),
+    ];
+    let scalars = [&vectors[..], &[(".align 128 .b8 row", ".align 4 .b8 row")]].concat();
+    for schedule in SCHEDULES {
+        let (_, text) = said(&row(&vectors), schedule);
+        assert!(text.contains("byte 16 of `row`") && !text.contains("row["), "{schedule}: {text}");
+        let (_, text) = said(&row(&scalars), schedule);
+        assert!(text.contains("`row[4]`"), "{schedule}: {text}");
+    }
+}
+
 /// A part of the row that no copy fills needs a larger copy, not a store and a barrier.
 #[test]
 fn a_part_that_no_copy_writes_needs_a_copy() {
