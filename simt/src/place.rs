@@ -98,10 +98,13 @@ impl Places<'_> {
     }
 
     /// Returns whether a shared address is in a variable whose elements may be vectors of this many
-    /// bytes, according to its alignment. `bytes` is `None` for an access to a scalar.
+    /// bytes, according to its alignment, and is not at its start, where each element has the index
+    /// 0. `bytes` is `None` for an access to a scalar.
     pub(crate) fn may_hold(&self, address: u64, bytes: Option<u32>) -> bool {
-        let var = self.shared_variable(address & 0xff_ffff);
-        var.zip(bytes).is_some_and(|(var, bytes)| var.align >= bytes)
+        let offset = address & 0xff_ffff;
+        let var = self.shared_variable(offset);
+        let inside = var.filter(|var| offset > var.offset.into());
+        inside.zip(bytes).is_some_and(|(var, bytes)| var.align >= bytes)
     }
 
     fn shared(&self, offset: u64, width: u32) -> String {
