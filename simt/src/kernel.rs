@@ -25,6 +25,8 @@ pub(crate) struct SharedVar {
     pub(crate) offset: u32,
     /// Size in bytes; `None` if the launch sets it.
     pub(crate) bytes: Option<u32>,
+    /// Alignment in bytes.
+    pub(crate) align: u32,
 }
 
 /// A variable of a module in global or constant memory.

@@ -1,6 +1,6 @@
 //! Names addresses in the notation of the source, such as `shared[3]` or `in[200]`.
 
-use crate::kernel::{Kernel, ModuleVar};
+use crate::kernel::{Kernel, ModuleVar, SharedVar};
 use crate::model::{Buffer, Space};
 
 /// The data that is needed to name the addresses of a launch.
@@ -89,12 +89,26 @@ impl Places<'_> {
         })
     }
 
-    fn shared(&self, offset: u64, width: u32) -> String {
+    /// Returns the variable that contains an offset in shared memory.
+    fn shared_variable(&self, offset: u64) -> Option<&SharedVar> {
         let holds = |bytes: Option<u32>, from: u32| {
             offset >= from.into() && bytes.is_none_or(|bytes| offset < u64::from(from + bytes))
         };
-        let var = self.kernel.shared_vars.iter().find(|var| holds(var.bytes, var.offset));
-        match var {
+        self.kernel.shared_vars.iter().find(|var| holds(var.bytes, var.offset))
+    }
+
+    /// Returns whether a shared address is in a variable whose elements may be vectors of this many
+    /// bytes, according to its alignment, and is not at its start, where each element has the index
+    /// 0. `bytes` is `None` for an access to a scalar.
+    pub(crate) fn may_hold(&self, address: u64, bytes: Option<u32>) -> bool {
+        let offset = address & 0xff_ffff;
+        let var = self.shared_variable(offset);
+        let inside = var.filter(|var| offset > var.offset.into());
+        inside.zip(bytes).is_some_and(|(var, bytes)| var.align >= bytes)
+    }
+
+    fn shared(&self, offset: u64, width: u32) -> String {
+        match self.shared_variable(offset) {
             Some(var) => element(&var.name, offset - u64::from(var.offset), width),
             None => format!("byte {offset} of shared memory"),
         }

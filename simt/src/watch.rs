@@ -5,6 +5,7 @@
 
 use crate::{
     Counters, Error, Gpu, Launch, Module,
+    exec::IF_MEANT,
     model::Space,
     observe::{Fault, Finding, Memory, Prints, Races, State, Sync, Trace},
 };
@@ -64,6 +65,17 @@ pub fn cause(watch: &Watch) -> Option<Finding> {
     findings(watch).into_iter().find(Finding::is_cause)
 }
 
+/// Removes from a deadlock the advice to wait for another parity, because what the checks found may
+/// be the cause.
+fn unadvised(mut error: Error) -> Error {
+    if let Error::Trap(trap) = &mut error
+        && let Some(advice) = trap.detail.find(&format!("; {IF_MEANT}"))
+    {
+        trap.detail.truncate(advice);
+    }
+    error
+}
+
 impl Gpu {
     /// Runs a kernel to completion, with or without observers.
     ///
@@ -76,7 +88,10 @@ impl Gpu {
         watch: Option<&mut Watch>,
     ) -> Result<(), Error> {
         match watch {
-            Some(watch) => self.launch(module, launch, watch),
+            Some(watch) => {
+                let ran = self.launch(module, launch, &mut *watch);
+                ran.map_err(|error| if cause(watch).is_some() { unadvised(error) } else { error })
+            }
             // The interpreter without an observer is faster, but it is a second copy of the code.
             // Web pages download the code, so for them only one copy is compiled.
             None if cfg!(target_family = "wasm") => {

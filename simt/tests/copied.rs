@@ -3,7 +3,7 @@
 
 use crate::common::{Device, launch};
 use simt::observe::Fault;
-use simt::{Arg, Module, Schedule};
+use simt::{Arg, Config, Gpu, Module, Schedule, cause, checks};
 
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Converged, Schedule::MinPc, Schedule::Adversarial(1), Schedule::Adversarial(2)];
@@ -45,12 +45,7 @@ fn row(changes: &[(&str, &str)]) -> String {
 
 /// Runs one block of 64 threads. Returns the findings, and the error that stopped the kernel.
 fn said(body: &str, schedule: Schedule) -> (Vec<Fault>, String) {
-    let text = format!(
-        ".version 8.8\n.target sm_90\n.address_size 64\n\
-         .visible .entry reduce(.param .u64 in, .param .u64 out)\n{{\n.reg .pred %p<8>;\n\
-         .reg .b32 %r<32>;\n.reg .b64 %rd<16>;\nld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [out];\n\
-         mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd5, %rd2, %rd3;\n{body}\nret;\n}}\n"
-    );
+    let text = text(body);
     let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut device = Device::new(schedule);
     let (input, out) = (device.put(&[1; 1024]), device.room(512));
@@ -58,6 +53,15 @@ fn said(body: &str, schedule: Schedule) -> (Vec<Fault>, String) {
     let stopped = device.launch(&module, &launch("reduce", 1, 64, 0, args)).err();
     let faults = device.findings().iter().map(|f| f.fault).collect();
     (faults, device.said() + &stopped.map_or(String::new(), |error| error.to_string()))
+}
+
+fn text(body: &str) -> String {
+    format!(
+        ".version 8.8\n.target sm_90\n.address_size 64\n\
+         .visible .entry reduce(.param .u64 in, .param .u64 out)\n{{\n.reg .pred %p<8>;\n\
+         .reg .b32 %r<32>;\n.reg .b64 %rd<16>;\nld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [out];\n\
+         mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd5, %rd2, %rd3;\n{body}\nret;\n}}\n"
+    )
 }
 
 /// The copy is in order, and each change of it has its own remedy.
@@ -199,6 +203,26 @@ fn the_place_of_a_copy_is_given_in_bytes() {
     }
 }
 
+/// The element type of an array that is aligned like a vector may be the vector or a part of it.
+#[test]
+fn the_place_of_a_vector_is_given_in_bytes() {
+    let vectors = [
+        ("WAIT", ""),
+        (
+            "shl.b32 %r5, %r1, 2;",
+            "and.b32 %r5, %r1, 14;\nadd.u32 %r5, %r5, 1;\nshl.b32 %r5, %r5, 4;",
+        ),
+        ("ld.shared.u32 %r8, [%r6]", "ld.shared.v4.u32 {%r8, %r9, %r10, %r11}, [%r6]"),
+    ];
+    let scalars = [&vectors[..], &[(".align 128 .b8 row", ".align 4 .b8 row")]].concat();
+    for schedule in SCHEDULES {
+        let (_, text) = said(&row(&vectors), schedule);
+        assert!(text.contains("byte 16 of `row`") && !text.contains("row["), "{schedule}: {text}");
+        let (_, text) = said(&row(&scalars), schedule);
+        assert!(text.contains("`row[4]`"), "{schedule}: {text}");
+    }
+}
+
 /// A part of the row that no copy fills needs a larger copy, not a store and a barrier.
 #[test]
 fn a_part_that_no_copy_writes_needs_a_copy() {
@@ -208,6 +232,27 @@ fn a_part_that_no_copy_writes_needs_a_copy() {
     assert_eq!(faults, [Fault::Uninitialized], "{text}");
     assert!(text.contains("thread 32 reads `row[32]` at PTX line "), "{text}");
     assert!(text.contains("let copies or stores write every element that is read"), "{text}");
+}
+
+/// A race may be why a phase never ends, so the parity is then not to blame.
+#[test]
+fn a_phase_that_never_ends_after_a_race_has_no_parity_to_change() {
+    let later = format!("{}\nX: {}", WAIT, WAIT.replace(", 0;", ", 1;").replace("bra W", "bra X"));
+    let race = "st.shared.u32 [row], %r1;\nfence.proxy.async;";
+    for (before, blamed) in [("", true), (race, false)] {
+        let module = Module::parse(&text(&row(&[("WAIT", &later), ("BEFORE", before)]))).unwrap();
+        let mut gpu = Gpu::with(Config::default());
+        let [input, out] = [0; 2].map(|_| gpu.alloc(1024).unwrap());
+        gpu.write(input, &[1; 1024]).unwrap();
+        let args = vec![Arg::U64(input), Arg::U64(out)];
+        let mut watch = checks();
+        let launch = launch("reduce", 1, 64, 0, args);
+        let stopped = gpu.launch_watched(&module, &launch, Some(&mut watch)).unwrap_err();
+        let stopped = stopped.to_string();
+        assert_eq!(cause(&watch).is_none(), blamed, "{stopped}");
+        assert!(stopped.contains("lacks 1 of 1 arrival"), "{stopped}");
+        assert_eq!(stopped.contains("let the wait test the parity 0"), blamed, "{stopped}");
+    }
 }
 
 /// Copies that no `mbarrier` counts have their own wait, and memory that they read has no elements.

@@ -28,9 +28,13 @@ const TICKETS: &str = "setp.ne.u32 %p1, %r1, 0;
 
 /// Returns the findings of two blocks of 64 threads.
 fn said(parts: [&str; 4], change: (&str, &str), schedule: Schedule) -> (Vec<Fault>, String) {
+    run(&tickets(parts).replace(change.0, change.1), 2, 64, schedule)
+}
+
+/// Returns the body of a kernel that takes tickets.
+fn tickets(parts: [&str; 4]) -> String {
     let names = ["EARLY", "MIDDLE", "LATE", "TAKES"];
-    let body = names.iter().zip(parts).fold(TICKETS.to_owned(), |text, (n, p)| text.replace(n, p));
-    run(&body.replace(change.0, change.1), 2, 64, schedule)
+    names.iter().zip(parts).fold(TICKETS.to_owned(), |text, (n, p)| text.replace(n, p))
 }
 
 /// Returns the findings of a kernel.
@@ -57,6 +61,9 @@ fn the_remedy_describes_the_fences_that_are_there() {
     let [own, theirs, narrow] = [own.as_str(), theirs.as_str(), narrow.as_str()];
     let met = format!("bar.sync 0;\n{theirs}");
     let twice = format!("{own}\n{own}");
+    let (every, every_met) = ("membar.gl;", "membar.gl;\nbar.sync 0;");
+    let met_every = "bar.sync 0;\nmembar.gl;";
+    let cured = format!("{every_met}\n{theirs}");
     let none = ("", "");
     for (parts, change, words) in [
         (["", own, own, mine], none, ""),
@@ -78,6 +85,21 @@ fn the_remedy_describes_the_fences_that_are_there() {
             "is executed neither by the thread that stores nor by the thread that executes the \
              atomic",
         ),
+        (
+            ["", every_met, theirs, other],
+            none,
+            "another thread executes the atomic at PTX line 20; put a `__threadfence()` in that \
+             thread, between the `__syncthreads()` at PTX line 19 and the atomic",
+        ),
+        (["", &cured, theirs, other], none, ""),
+        (
+            ["", every, theirs, other],
+            none,
+            "another thread executes the atomic at PTX line 19, and nothing orders that thread \
+             after the store; put a `__syncthreads()` between them, and move the \
+             `__threadfence()` at PTX line 18 between the `__syncthreads()` and the atomic",
+        ),
+        (["", met_every, theirs, other], none, ""),
         (["", "", "", mine], none, "put one between them, and another one after the atomic"),
         (
             ["", "", own, mine],
@@ -127,6 +149,34 @@ fn the_remedy_describes_the_fences_that_are_there() {
             assert!(text.contains(words), "{schedule} {parts:?} {change:?}: {text}");
             let expected: &[Fault] = if words.is_empty() { &[] } else { &[Fault::DataRace] };
             assert_eq!(faults, expected, "{schedule} {parts:?} {change:?}: {text}");
+        }
+    }
+}
+
+/// Volatile values may be passed with a ticket, if the fences are there.
+#[test]
+fn volatile_values_of_two_blocks_need_the_fences() {
+    let (own, mine) = ("@!%p1 membar.gl;", "@!%p1");
+    let volatile = |body: &str| {
+        body.replace("st.global.u32 [%rd3+64]", "st.volatile.global.u32 [%rd3+64]")
+            .replace("ld.global.u32 %r8", "ld.volatile.global.u32 %r8")
+    };
+    for (parts, words) in [
+        (["", own, own, mine], ""),
+        (
+            ["", own, "", mine],
+            "still write it at PTX line 17: no `__threadfence()` follows the atomic at PTX line 19 \
+             (the one at PTX line 18 precedes it), so what it shows is not acquired; put one after \
+             it, in the same thread (a volatile access is no synchronization)",
+        ),
+        (["", "", own, mine], "still write it at PTX line 17: no `__threadfence()` lies between"),
+    ] {
+        for schedule in SCHEDULES {
+            let (faults, text) = run(&volatile(&tickets(parts)), 2, 64, schedule);
+            assert!(text.contains(words), "{schedule} {parts:?}: {text}");
+            let expected: &[Fault] =
+                if words.is_empty() { &[] } else { &[Fault::UnorderedVolatile] };
+            assert_eq!(faults, expected, "{schedule} {parts:?}: {text}");
         }
     }
 }
@@ -188,6 +238,16 @@ fn a_word_with_a_value_and_its_flag_is_relaxed() {
             "global",
             relaxed,
             Some((Fault::DataRace, "one of the accesses is plain; make it atomic")),
+        ),
+        (
+            relaxed,
+            "global",
+            Some((Fault::DataRace, "the load polls this word but is plain (weak); let it be")),
+        ),
+        (
+            "global",
+            "global",
+            Some((Fault::DataRace, "a thread polls this word, so no access to it may be")),
         ),
         (relaxed, volatile, None),
         (volatile, relaxed, None),

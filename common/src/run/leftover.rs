@@ -123,6 +123,7 @@ impl Job<'_> {
     /// next one.
     pub(super) fn leftover(&self, input: Address<'_>) -> Result<Option<String>> {
         let changed = self.changed()?;
+        let empty = self.slots_are_empty()?;
         let findings = self.state(input);
         // Slots whose flags are clear may keep old values.
         let reset = changed.is_empty();
@@ -130,7 +131,10 @@ impl Job<'_> {
         Ok(match (told, changed.first()) {
             (Some(finding), _) => Some(finding.sentence()),
             // The low halves of slots may keep the values of earlier messages.
-            (None, None) if self.plan.scratch.iter().any(|s| matches!(s, Scratch::Messages(_))) => {
+            (None, None)
+                if !empty
+                    && self.plan.scratch.iter().any(|s| matches!(s, Scratch::Messages(_))) =>
+            {
                 Some("a slot keeps the value of the last run's message, so store a whole message, and test only its flag".into())
             }
             (None, None) => None,
@@ -329,6 +333,17 @@ done:
         let none = POSTING.replace("[%boxes+12], 5", "[%boxes+12], 0");
         let none = none.replace("[%out], %sum", "[%out], 7");
         assert!(left(&MAILS, &none).expect("7 is not 33").contains("gave 7"), "{none}");
+    }
+
+    /// A consumer may clear a whole slot, so 0 in a slot is no value of the run before.
+    #[test]
+    fn slots_that_are_cleared_entirely_are_not_old() {
+        let text = POSTING.replace("[%boxes+12], 5", "[%boxes+12], 0");
+        let wrong = left(&MAILS, &text.replace("%sum, %sum, %x", "%sum, %sum, 1"));
+        let wrong = wrong.expect("it counts the elements");
+        assert!(wrong.contains("wrong in its second run"), "{wrong}");
+        assert!(wrong.contains("in slot 0, which holds 0, so it was cleared or never"), "{wrong}");
+        assert!(!wrong.contains("the run before") && !wrong.contains("a slot keeps"), "{wrong}");
     }
 
     /// If the flags are clear, old values in the slots do not explain a wrong second run.

@@ -112,10 +112,14 @@ impl fmt::Display for WrongPartial {
         if error.is_nan() || self.old {
             return Ok(());
         }
+        if let Some(rounded) = verdict.rounds_to() {
+            return write!(f, "; the exact sum rounds to {rounded}");
+        }
         write!(f, " (off by {}", about(error))?;
-        match bound {
-            0.0 => f.write_str(")"),
-            _ => write!(f, ", but rounding explains at most {bound:.1e})"),
+        // If the exact sum is rounded once, only one value is right, whatever the distance.
+        match verdict.rounded.is_some() || bound == 0.0 {
+            true => f.write_str(")"),
+            false => write!(f, ", but rounding explains at most {bound:.1e})"),
         }
     }
 }

@@ -206,6 +206,7 @@ impl fmt::Display for Mismatch {
             write!(f, ", but the kernel gave {sum}")?;
             match (element, self.run) {
                 _ if error.is_nan() || verdict.rounds_to().is_some() => {}
+                _ if verdict.rounded.is_some() => write!(f, " (off by {})", about(*error))?,
                 (Element::I32, _) | (_, Run::Exact | Run::Smaller(_)) => {
                     write!(f, " (off by {})", about(*error))?
                 }
@@ -363,6 +364,36 @@ mod tests {
         assert!(text.ends_with(&format!("{right}{parts}")), "{text}");
         let distances = [7.0, 0.5, 0.001, 1e15, 1e16].map(about);
         assert_eq!(distances, ["7", "0.500", "1.00e-3", "1.00e15", "1.00e16"]);
+    }
+
+    /// No distance can explain such a sum, because only one value is right.
+    #[test]
+    fn a_sum_that_is_rounded_once_has_no_bound() {
+        let (large, third) = (16_777_216.0f32, 1.0 / 3.0f64);
+        let mut wrong = found(&plan(2), &[1, 1], &[3], 3).unwrap();
+        wrong.verdict = Verdict::of(large + 2.0, &f32::sum(&[large, 1.0]), 0);
+        let text = wrong.to_string();
+        let said = "gave 16777218 instead of 16777217; the exact sum rounds to 16777216";
+        assert!(text.ends_with(said), "{text}");
+        let tie = Verdict::of(1.0 + f64::EPSILON, &f64::sum(&[1.0, 2f64.powi(-53)]), 0);
+        let near = Verdict::of(third + 1e-9, &f64::sum(&[third, 1e-30]), 0);
+        for verdict in [tie, near] {
+            wrong.verdict = verdict;
+            let mismatch = Mismatch {
+                step: "v".into(),
+                n: 2,
+                element: Element::F64,
+                threads: 64,
+                verdict,
+                run: Run::First,
+                first: None,
+                leftover: None,
+                exact: false,
+            };
+            for text in [wrong.to_string(), mismatch.to_string()] {
+                assert!(text.contains("off by") && !text.contains("explains"), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -178,6 +178,7 @@ impl<'a> Names<'a> {
             name: crate::symbol::plain(var.name).to_string(),
             offset: offset as u32,
             bytes: (!var.external).then_some(var.bytes as u32),
+            align: var.align,
         });
     }
 

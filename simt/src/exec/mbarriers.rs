@@ -19,6 +19,9 @@ pub(super) struct Object {
     pub(super) phase: u64,
 }
 
+/// Begins the advice for a wait that may test the wrong parity.
+pub(crate) const IF_MEANT: &str = "if the threads mean the phase that has completed";
+
 /// The objects of a team, keyed by their index in the team's shared memory.
 pub(super) type Mbarriers = BTreeMap<usize, Object>;
 
@@ -61,8 +64,8 @@ impl Team<'_> {
             "let it expect all bytes that copies write".into()
         } else if phase > 0 && pending == count && bytes == 0 {
             format!(
-                "if the threads mean the phase that has completed, let the wait test the parity \
-                 {}; otherwise, let the threads and copies of this phase arrive",
+                "{IF_MEANT}, let the wait test the parity {}; otherwise, let the threads and copies \
+                 of this phase arrive",
                 1 - (phase & 1)
             )
         } else if pending == 0 {

@@ -28,3 +28,4 @@ mod warp;
 
 pub(crate) use env::Env;
 pub(crate) use grid::run;
+pub(crate) use mbarriers::IF_MEANT;

@@ -350,6 +350,16 @@ impl Op {
             _ => 1,
         }
     }
+
+    /// Returns the number of bytes that a load or store of a vector accesses.
+    pub(crate) fn vector(&self) -> Option<u32> {
+        let parts = match self {
+            Op::Load { dsts, .. } => dsts.len() as u32,
+            Op::Store { srcs, .. } => srcs.len() as u32,
+            _ => 1,
+        };
+        (parts > 1).then(|| parts * self.width())
+    }
 }
 
 /// An operation with its guard.

@@ -72,9 +72,12 @@ impl Scene {
 
     /// Names an address in the notation of the source.
     pub(super) fn place(&self, space: Space, address: u64, width: u32) -> String {
-        let places = Places { kernel: &self.kernel, params: &self.params, module: self.module };
         let buffer = self.buffers.iter().find(|b| address.wrapping_sub(b.base) < b.bytes.max(1));
-        places.name(space, address, width, buffer.copied())
+        self.places().name(space, address, width, buffer.copied())
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places { kernel: &self.kernel, params: &self.params, module: self.module }
     }
 
     /// Returns whether an address lies in the system's shared memory. Races in this memory are not
@@ -85,13 +88,19 @@ impl Scene {
             && address & 0xff_ffff >= u64::from(self.reserved)
     }
 
-    /// Names the element at an address that an instruction accesses. A copy has no element type, so
-    /// its byte is named. Returns the name and the address of the element.
+    /// Names the element at an address that an instruction accesses. A copy has no element type, and
+    /// the element of an array may be a vector or a part of it, so in these cases the byte is named.
+    /// Returns the name and the address of the element.
     pub(super) fn element(&self, space: Space, address: u64, pc: u32) -> (String, u64) {
         let op = self.kernel.insts.get(pc as usize).map(|inst| &inst.op);
         let (width, first) = match op {
             Some(Op::Async(_)) | None => (0, address),
-            Some(op) => (op.width(), address - address % u64::from(op.width())),
+            Some(op) => {
+                let places = self.places();
+                let whole = space == Space::Shared && places.may_hold(address, op.vector());
+                let first = address - address % u64::from(op.width());
+                (if whole { 0 } else { op.width() }, first)
+            }
         };
         (self.place(space, first, width), first)
     }

@@ -19,7 +19,8 @@ pub(super) const COPIES: &[(&str, Edit)] = &[
             n: "2^20",
             code: 1,
             said: &[
-                "the checks found: thread 0 copies to `ring[",
+                "the checks found: thread 0 copies to ",
+                "while thread 1 may still read it at line 36",
                 "the copy overwrites memory that another thread may not have read yet; put a `__syncthreads()` before the copy",
             ],
         },

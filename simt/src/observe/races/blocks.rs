@@ -2,32 +2,17 @@
 
 use super::code::{changes_in_place, is_global, memory, polls};
 use super::pair::{Apart, Pair};
-use crate::inst::Op;
+use crate::inst::{MbarOp, Op, Sync};
 use crate::kernel::Kernel;
 use crate::model::{Order, Scope};
 
 /// Returns the remedy for a store and another access by another block.
 pub(super) fn cure(pair: &Pair<'_>) -> String {
-    let (writer, reader) = if pair.a.writes { (&pair.a, &pair.b) } else { (&pair.b, &pair.a) };
-    let own = [writer.pc, reader.pc];
-    let kernel = pair.kernel;
-    let all = |is: fn(&Op) -> bool| -> Vec<u32> {
-        let insts = (0..).zip(&kernel.insts).filter(|(pc, inst)| is(&inst.op) && !own.contains(pc));
-        insts.map(|(pc, _)| pc).collect()
+    let fences = match Fences::of(pair) {
+        Ok(fences) => fences,
+        Err(text) => return text,
     };
-    let (signals, tests, fences) = (all(signals), all(tests), all(is_fence));
-    let after = |of: &[u32], pc: u32| of.iter().copied().find(|at| *at > pc);
-    let before = |of: &[u32], pc: u32| of.iter().copied().rev().find(|at| *at < pc);
-    let signal = after(&signals, writer.pc).or(signals.last().copied());
-    let Some(signal) = signal else { return NOTHING.into() };
-    let Some(test) = before(&tests, reader.pc) else {
-        return match tests.is_empty() {
-            true => untested(kernel, signal),
-            false => EARLY.into(),
-        };
-    };
-    let fences = Fences { pair, signal, test, read: reader.pc, fences };
-    let released = pair.apart == Apart::Blocks { released: true };
+    let (kernel, signal, test) = (pair.kernel, fences.signal, fences.test);
     if changes_in_place(kernel, signal, signal) && !polls(kernel, test) {
         return format!(
             "each block reads the counter at {} and writes it back, so blocks can have the same \
@@ -35,8 +20,7 @@ pub(super) fn cure(pair: &Pair<'_>) -> String {
             kernel.place(signal)
         );
     }
-    let release = if released { None } else { fences.release(writer.pc, writer.warp, writer.lane) };
-    release.or_else(|| fences.acquire()).or_else(|| fences.split()).unwrap_or_else(|| {
+    fences.lack().or_else(|| fences.split()).unwrap_or_else(|| {
         format!(
             "the fences are there, but this block does not know that the value is complete; use it \
              only if the {} at {} shows that",
@@ -44,6 +28,20 @@ pub(super) fn cure(pair: &Pair<'_>) -> String {
             kernel.place(test)
         )
     })
+}
+
+/// Returns what the fences lack between two volatile accesses to data, if a ticket or a flag lies
+/// between the two.
+pub(super) fn lack(pair: &Pair<'_>) -> Option<String> {
+    let fences = Fences::of(pair).ok()?;
+    let kernel = pair.kernel;
+    // Other accesses to the same data are no flags.
+    let is_flag = |pc: u32| {
+        let is_atomic = matches!(kernel.insts[pc as usize].op, Op::Atomic(_));
+        is_atomic || polls(kernel, pc)
+    };
+    let passes = fences.store < fences.signal && is_flag(fences.test);
+    fences.lack().filter(|_| passes)
 }
 
 /// Returns whether the kernel has other atomics or flags than the two accesses.
@@ -75,14 +73,66 @@ struct Fences<'a> {
     signal: u32,
     /// The atomic or strong load that precedes the read, and tests the signal.
     test: u32,
+    store: u32,
     read: u32,
+    /// The warp and the lane that store.
+    storer: (u32, u32),
     fences: Vec<u32>,
 }
 
-impl Fences<'_> {
+impl<'a> Fences<'a> {
+    /// Finds the signal, its test and the fences. If one of the first two is missing, returns the
+    /// remedy.
+    fn of(pair: &'a Pair<'a>) -> Result<Fences<'a>, String> {
+        let (writer, reader) = if pair.a.writes { (&pair.a, &pair.b) } else { (&pair.b, &pair.a) };
+        let own = [writer.pc, reader.pc];
+        let kernel = pair.kernel;
+        let all = |is: fn(&Op) -> bool| -> Vec<u32> {
+            let insts =
+                (0..).zip(&kernel.insts).filter(|(pc, inst)| is(&inst.op) && !own.contains(pc));
+            insts.map(|(pc, _)| pc).collect()
+        };
+        let (signals, tests, fences) = (all(signals), all(tests), all(is_fence));
+        let after = signals.iter().copied().find(|at| *at > writer.pc);
+        let Some(signal) = after.or(signals.last().copied()) else { return Err(NOTHING.into()) };
+        let Some(test) = tests.iter().copied().rev().find(|at| *at < reader.pc) else {
+            return Err(match tests.is_empty() {
+                true => untested(kernel, signal),
+                false => EARLY.into(),
+            });
+        };
+        let (store, read, storer) = (writer.pc, reader.pc, (writer.warp, writer.lane));
+        Ok(Fences { pair, signal, test, store, read, storer, fences })
+    }
+
+    /// Describes what is missing before the signal or after its test, if something is.
+    fn lack(&self) -> Option<String> {
+        let released = self.pair.apart == Apart::Blocks { released: true };
+        let release = if released { None } else { self.release() };
+        release.or_else(|| self.acquire())
+    }
+
+    /// Returns the last barrier between the store and another instruction. After a barrier, another
+    /// thread may release the store.
+    fn barrier(&self, before: u32) -> Option<Barrier> {
+        let (store, (warp, _)) = (self.store, self.storer);
+        let in_warp = self.pair.done.is_by_warp(self.signal, warp);
+        (store.min(before)..before).rev().find_map(|pc| {
+            let name = match &self.pair.kernel.insts[pc as usize].op {
+                Op::Bar(_) => "`__syncthreads()`",
+                Op::Sync { op, .. } if in_warp && **op == Sync::Barrier => "`__syncwarp()`",
+                Op::ClusterWait => "`cluster.sync()`",
+                Op::Mbar(mbar) if matches!(mbar.op, MbarOp::Test { .. }) => "wait",
+                _ => return None,
+            };
+            Some(Barrier { pc, name })
+        })
+    }
+
     /// Describes what is missing between the store and the signal, if something is.
-    fn release(&self, store: u32, warp: u32, lane: u32) -> Option<String> {
+    fn release(&self) -> Option<String> {
         let (kernel, done, signal) = (self.pair.kernel, self.pair.done, self.signal);
+        let (store, (warp, lane)) = (self.store, self.storer);
         let line = |pc: u32| kernel.place(pc);
         let name = format!("the {} at {}", noun(kernel, signal), line(signal));
         if let Some(memory) = memory(&kernel.insts[signal as usize])
@@ -96,11 +146,7 @@ impl Fences<'_> {
         let releases = memory(&kernel.insts[signal as usize]).is_some_and(|memory| {
             matches!(memory.order, Order::Release | Order::AcqRel | Order::SeqCst)
         });
-        // After a barrier, another thread may release the store.
-        let met = |pc: u32| {
-            let between = &kernel.insts[store.min(pc) as usize..pc as usize];
-            between.iter().any(|inst| matches!(inst.op, Op::Bar(_)))
-        };
+        let met = |pc: u32| self.barrier(pc).is_some();
         if releases {
             return (!done.is_by(signal, warp, lane) && !met(signal)).then(|| {
                 format!(
@@ -113,19 +159,24 @@ impl Fences<'_> {
         let between = |pc: &u32| store < *pc && *pc < signal;
         let (wide, narrow): (Vec<u32>, Vec<u32>) =
             self.fences.iter().filter(|pc| between(pc)).partition(|pc| self.is_wide(**pc));
-        if let Some(fence) = wide.iter().find(|fence| done.is_by(**fence, warp, lane)) {
-            return (!done.share(*fence, signal)).then(|| {
-                format!(
-                    "the thread that stores executes the `__threadfence()` at {}, but another \
-                     thread executes {name}; let one thread execute the fence and then the {}, \
-                     after a `__syncthreads()` if it does not store itself",
-                    line(*fence),
-                    noun(kernel, signal)
-                )
-            });
-        }
-        if wide.first().is_some_and(|fence| met(*fence) && done.share(*fence, signal)) {
+        let signals = |fence: &&u32| done.share(**fence, signal);
+        if wide.iter().any(|fence| met(*fence) && done.share(*fence, signal)) {
             return None;
+        }
+        if let Some(fence) = wide.iter().find(|fence| done.is_by(**fence, warp, lane)) {
+            if done.is_by(signal, warp, lane) {
+                return None;
+            }
+            if let Some(fence) = wide.iter().find(signals) {
+                return Some(self.of_other_thread(*fence, &name));
+            }
+            return Some(format!(
+                "the thread that stores executes the `__threadfence()` at {}, but another thread \
+                 executes {name}; let one thread execute the fence and then the {}, after a \
+                 `__syncthreads()` if it does not store itself",
+                line(*fence),
+                noun(kernel, signal)
+            ));
         }
         if let Some(fence) = wide.first() {
             let fence_line = line(*fence);
@@ -162,6 +213,26 @@ impl Fences<'_> {
             "no `__threadfence()` lies between the store and {name}{elsewhere}; put one between \
              them{another}"
         ))
+    }
+
+    /// Describes what is missing if all threads execute a fence after the store, but another thread
+    /// than the one that stores gives the signal.
+    fn of_other_thread(&self, fence: u32, name: &str) -> String {
+        let kernel = self.pair.kernel;
+        let noun = noun(kernel, self.signal);
+        match self.barrier(self.signal) {
+            Some(Barrier { pc, name: barrier }) => format!(
+                "another thread executes {name}; put a `__threadfence()` in that thread, between \
+                 the {barrier} at {} and the {noun}",
+                kernel.place(pc)
+            ),
+            None => format!(
+                "another thread executes {name}, and nothing orders that thread after the store; \
+                 put a `__syncthreads()` between them, and move the `__threadfence()` at {} between \
+                 the `__syncthreads()` and the {noun}",
+                kernel.place(fence)
+            ),
+        }
     }
 
     /// Describes what is missing between the test and the read, if something is.
@@ -240,6 +311,12 @@ impl Fences<'_> {
             self.pair.kernel.place(fence)
         )
     }
+}
+
+/// A barrier that orders threads of a block.
+struct Barrier {
+    pc: u32,
+    name: &'static str,
 }
 
 /// Returns whether an operation may signal other blocks.

@@ -26,23 +26,47 @@ pub(super) fn is_global(memory: &Memory) -> bool {
 /// Returns whether an instruction polls a word of global memory: it is in a small loop that does not
 /// change its address, and that contains no other store, atomic or barrier.
 pub(super) fn polls(kernel: &Kernel, pc: u32) -> bool {
-    let inst = &kernel.insts[pc as usize];
-    let strong = match &inst.op {
+    let strong = match &kernel.insts[pc as usize].op {
         Op::Load { memory, .. } => memory.order != Order::Weak,
         Op::Atomic(atom) => !atom.unread,
         _ => false,
     };
-    let Some(memory) = memory(inst).filter(|memory| strong && is_global(memory)) else {
+    strong && round(kernel, pc).is_some()
+}
+
+/// Returns whether a weak load polls a word of global memory. A comparison in the loop uses the
+/// value.
+pub(super) fn polls_weakly(kernel: &Kernel, pc: u32) -> bool {
+    let Op::Load { memory, dsts } = &kernel.insts[pc as usize].op else { return false };
+    let Some(jump) = round(kernel, pc).filter(|_| memory.order == Order::Weak) else {
         return false;
     };
-    let jump = (pc..)
-        .zip(&kernel.insts[pc as usize..])
-        .take(LOOP)
-        .find_map(|(at, inst)| matches!(inst.op, Op::Branch(start) if start <= pc).then_some(at));
-    let Some((Op::Branch(start), jump)) = jump.map(|at| (&kernel.insts[at as usize].op, at)) else {
-        return false;
-    };
-    (*start..jump).all(|at| {
+    let mut from: Vec<Reg> = dsts.iter().filter_map(|dst| written(*dst)).collect();
+    (pc + 1..jump).any(|at| {
+        let op = &kernel.insts[at as usize].op;
+        let mut depends = false;
+        op.registers(
+            &mut |src, _| depends |= read(src).is_some_and(|reg| from.contains(&reg)),
+            &mut |_| {},
+        );
+        if depends {
+            op.registers(&mut |_, _| {}, &mut |dst| from.extend(written(dst)));
+        }
+        depends && matches!(op, Op::Setp { .. })
+    })
+}
+
+/// Returns the jump at the end of the loop in which an instruction accesses the same word of global
+/// memory again and again.
+fn round(kernel: &Kernel, pc: u32) -> Option<u32> {
+    let memory = memory(&kernel.insts[pc as usize]).filter(|memory| is_global(memory))?;
+    let jump =
+        (pc..).zip(&kernel.insts[pc as usize..]).take(LOOP).find_map(|(at, inst)| match inst.op {
+            Op::Branch(start) if start <= pc => Some((start, at)),
+            _ => None,
+        });
+    let (start, jump) = jump?;
+    let repeats = (start..jump).all(|at| {
         let op = &kernel.insts[at as usize].op;
         let mut moves = false;
         op.registers(&mut |_, _| {}, &mut |dst| {
@@ -50,7 +74,8 @@ pub(super) fn polls(kernel: &Kernel, pc: u32) -> bool {
         });
         let acts = matches!(op, Op::Store { .. } | Op::Atomic(_) | Op::Bar(_) | Op::Sync { .. });
         !moves && (at == pc || !acts)
-    })
+    });
+    repeats.then_some(jump)
 }
 
 /// The largest distance, in instructions, between a polling access and the end of its loop.

@@ -20,6 +20,8 @@ pub(super) enum Cure {
     Blocks,
     /// The remedy for volatile accesses to a word, whose flag is another word.
     Volatile,
+    /// The remedy for volatile accesses to data of two blocks.
+    VolatileData,
     /// The remedy for a missing block barrier between two instructions, of which the second one is at
     /// an earlier line.
     Back(u32, u32),
@@ -43,6 +45,10 @@ impl Pair<'_> {
             Cure::Volatile => {
                 format!("a volatile access is no synchronization, and {}", blocks::cure(self))
             }
+            Cure::VolatileData => match blocks::lack(self) {
+                Some(lack) => format!("{lack} (a volatile access is no synchronization)"),
+                None => polled::VOLATILE.into(),
+            },
             Cure::Mask(pc, mask, other) => {
                 let omitted = if mask >> other & 1 == 0 { other } else { self.b.lane };
                 format!(
@@ -110,7 +116,7 @@ impl Pair<'_> {
                 ("a `cluster.sync()` is missing between them", BEYOND)
             }
             _ if a.strength == Strength::Volatile && b.strength == Strength::Volatile => {
-                (polled::VOLATILE, BEYOND)
+                return (Cure::VolatileData, BEYOND);
             }
             // Polled words and counters; data that are read plainly may be ordered by fences.
             _ if self.is_plain_beside_atomic() => (ONE_PLAIN, BEYOND),

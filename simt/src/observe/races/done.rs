@@ -87,6 +87,11 @@ impl Done {
         self.lanes.get(&(pc, warp)).is_some_and(|lanes| lanes >> lane & 1 == 1)
     }
 
+    /// Returns whether any thread of a warp executed an instruction.
+    pub(super) fn is_by_warp(&self, pc: u32, warp: u32) -> bool {
+        self.lanes.contains_key(&(pc, warp))
+    }
+
     /// Returns whether any thread executed an instruction.
     pub(super) fn is_by_any(&self, pc: u32) -> bool {
         self.lanes.keys().any(|(at, _)| *at == pc)

@@ -1,9 +1,9 @@
 //! Remedies for accesses that the polling of a word in global memory separates: the word itself, and
 //! the words whose flag it is.
 
-use super::code::{memory, polls};
+use super::code::{memory, polls, polls_weakly};
 use super::cures::{Cure, ONE_PLAIN};
-use super::pair::Pair;
+use super::pair::{Pair, Side};
 use super::shadow::Strength;
 use crate::model::Space;
 
@@ -15,6 +15,11 @@ pub(super) fn cure(pair: &Pair<'_>) -> Option<Cure> {
     let (first, last) = (a.pc.min(b.pc), a.pc.max(b.pc));
     if *space != Space::Global {
         return None;
+    }
+    let polled = |side: &Side| side.strength == Strength::Weak && polls_weakly(kernel, side.pc);
+    if [a, b].into_iter().any(polled) {
+        let plain = [a, b].iter().all(|side| side.strength == Strength::Weak);
+        return Some(Cure::Is(if plain { POLLED } else { POLLED_WEAKLY }));
     }
     let poll = (first..=last).rev().find(|&pc| polls(kernel, pc))?;
     let volatile = [a, b].map(|side| side.strength == Strength::Volatile);
@@ -38,6 +43,10 @@ pub(super) const VOLATILE: &str = "a volatile access is no synchronization; stor
      another word, with `.release` and `.acquire`, or with a `__threadfence()` before the store and \
      after the load";
 
-const POLLED: &str = "another thread polls this word, so no access to it may be plain; make each \
+const POLLED_WEAKLY: &str = "the load polls this word but is plain (weak); let it be relaxed \
+                             (`ld.relaxed` or `cuda::atomic_ref`) or an atomic, and if the word is \
+                             the flag of another word, put a `__threadfence()` after the loop";
+
+const POLLED: &str = "a thread polls this word, so no access to it may be plain; make each \
                       atomic (for example `atomicExch`) or relaxed (`st.relaxed` or \
                       `cuda::atomic_ref`)";
