@@ -187,7 +187,7 @@ fn with_cure(log: &str, headers: bool) -> String {
             "`cargo x nvrtc` installs CUDA's headers, such as cuda_fp16.h and cooperative_groups.h, from PyPI (1 MB, into .venv)"
         }
         true => {
-            "CUDA's headers are installed, but C++'s are not: declare the names that the kernel needs"
+            "CUDA's headers are installed, but C++'s are not: `printf` and `assert` are built in, so omit their headers, and declare other names that the kernel needs"
         }
     };
     format!("{log}\n{cure}; a file of your own must be beside the kernel: `#include \"my.cuh\"`")

@@ -15,6 +15,10 @@ use crate::{
 /// than the requested run.
 pub(super) const LEAST: usize = 2048;
 
+/// The minimum number of requested elements for all extra runs. With fewer elements, some of them
+/// would take much longer than the requested run.
+pub const ALL_RUNS: usize = 1 << 17;
+
 /// The lengths of the extra runs: no element, less than a warp, lengths that no tile divides, and
 /// one element less than a multiple of every tile.
 const LENGTHS: [usize; 6] = [0, 1, 33, 1025, 5003, (1 << 14) - 1];

@@ -4,7 +4,7 @@
 use numbers::{Reference, mixed};
 use simt::{Gpu, TrapKind};
 
-use super::extra::Asked;
+use super::extra::{ALL_RUNS, Asked};
 use crate::{
     Element, Error, Result,
     device::{Program, interpreter},
@@ -27,9 +27,6 @@ const ELEMENTS: u64 = 1 << 25;
 /// The maximum number of elements of a second block.
 const FEW: u64 = 1 << 18;
 
-/// The minimum number of requested elements.
-const LEAST: usize = 1 << 17;
-
 /// The maximum number of instructions of a block, which is several times what a correct block needs.
 const BUDGET: u64 = 1 << 25;
 
@@ -44,7 +41,7 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
     chip: Chip,
 ) -> Result<Option<Box<Mismatch>>> {
     // A page of the book has no address space for a long input.
-    if usize::BITS < 64 || asked.values.len() < LEAST {
+    if usize::BITS < 64 || asked.values.len() < ALL_RUNS {
         return Ok(None);
     }
     let Program::Simt(program) = program else { return Ok(None) };

@@ -1,16 +1,13 @@
 //! Runs a step with many partial sums if its blocks communicate. One warp reads a few partial sums
 //! alone, so a fence that only this warp executes would look sufficient.
 
-use super::extra::{Asked, Extra};
+use super::extra::{ALL_RUNS, Asked, Extra};
 use crate::{
     Result,
     device::interpreter,
     plan::{Block, Plan, Problem, Scratch},
     sum::{Mismatch, Scalar},
 };
-
-/// The minimum number of requested elements, which is also the length of the shortest run.
-const LEAST: usize = 1 << 17;
 
 /// The maximum length of a run.
 const MOST: usize = 1 << 20;
@@ -33,7 +30,7 @@ pub(super) fn wrong_with_many_sums<T: Scalar>(
     asked: Asked<'_, T>,
     plan: &Plan,
 ) -> Result<Option<Box<Mismatch>>> {
-    if asked.values.len() < LEAST || !plan.communicates() || has_many::<T>(plan) {
+    if asked.values.len() < ALL_RUNS || !plan.communicates() || has_many::<T>(plan) {
         return Ok(None);
     }
     let gpu = asked.settings.gpu.with_sms(MULTIPROCESSORS);
@@ -43,7 +40,7 @@ pub(super) fn wrong_with_many_sums<T: Scalar>(
             let chip = interpreter::chip(&gpu);
             (asked.step.plan)(&Problem { n: n as u64, block, element: T::ELEMENT, chip })
         };
-        let mut lengths = std::iter::successors(Some(LEAST), |n| Some(2 * n));
+        let mut lengths = std::iter::successors(Some(ALL_RUNS), |n| Some(2 * n));
         let Some(n) = lengths.find(|&n| n > MOST || has_many::<T>(&plan(n))).filter(|&n| n <= MOST)
         else {
             continue;
@@ -165,11 +162,12 @@ added:
     /// the barrier. Returns its error; `None` if the kernel is right.
     fn wrong(threads: u32) -> Option<String> {
         let ptx = &played::ptx(LAST.replace("THREADS", &threads.to_string()));
-        let (values, block, settings) = (&[1i32; LEAST][..], Block::ALL[0], &Settings::default());
+        let (values, block, settings) =
+            (&[1i32; ALL_RUNS][..], Block::ALL[0], &Settings::default());
         let device = Device::open(Choice::Simt, settings).unwrap();
-        let problem = device.problem(LEAST as u64, block, Element::I32);
+        let problem = device.problem(ALL_RUNS as u64, block, Element::I32);
         let asked = Asked { step: &CHUNKS, ptx, values, block, settings };
-        let requested = Extra::of(asked, LEAST).run(asked, values.to_vec()).unwrap().unwrap();
+        let requested = Extra::of(asked, ALL_RUNS).run(asked, values.to_vec()).unwrap().unwrap();
         assert_eq!(requested.wrong.map(|wrong| wrong.to_string()), None);
         let wrong = wrong_with_many_sums(asked, &(CHUNKS.plan)(&problem)).unwrap();
         wrong.map(|wrong| wrong.to_string())

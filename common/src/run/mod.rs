@@ -24,6 +24,7 @@ mod timing;
 pub use crate::device::cuda::Counted;
 #[cfg(not(target_family = "wasm"))]
 pub use counted::{Counted, Drawn, SAME, by_hardware, count};
+pub use extra::ALL_RUNS;
 pub use job::{Checked, Job};
 pub use outcome::{Outcome, Samples, run};
 pub use predicted::{Prediction, chip, film, predicted, timed};

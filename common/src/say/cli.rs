@@ -10,7 +10,7 @@ use once_cell::unsync::OnceCell;
 
 use super::{
     asked, beside, ledger,
-    next::next,
+    next::{FEWER, next},
     options::{Format, Options},
     predicted,
     profile::Profile,
@@ -31,7 +31,7 @@ use crate::{
         ptx,
     },
     plan::Problem,
-    run::{self, Outcome, Refusal},
+    run::{self, ALL_RUNS, Outcome, Refusal},
     sum::{Scalar, Workload},
 };
 
@@ -248,6 +248,7 @@ fn print(
         Format::Json => {}
     }
     let mut wrong = None;
+    let mut longest = None;
     let mut traces = Vec::new();
     let mut uncounted = None;
     let mut sizes = Sizes::default();
@@ -268,6 +269,8 @@ fn print(
         out.flush()?;
         let fault = |outcome: &Outcome| Some(asked::with_file(outcome.fault()?, steps, outcome));
         wrong = wrong.take().or(outcomes.iter().find_map(fault));
+        let interpreted = outcomes.iter().filter(|outcome| outcome.observed.is_some());
+        longest = longest.max(interpreted.map(|outcome| outcome.n).max());
         let observed = outcomes.iter().filter_map(|outcome| outcome.observed.as_ref());
         traces.extend(observed.filter_map(|observed| observed.trace.clone()));
         Ok(())
@@ -298,6 +301,9 @@ fn print(
     if let (Format::Table, [step]) = (options.format, steps)
         && let Some(line) = next(step, options.kernel.as_deref())
     {
+        if options.kernel.is_some() && longest.is_some_and(|n| n < ALL_RUNS as u64) {
+            writeln!(out, "\n  {FEWER}")?;
+        }
         writeln!(out, "\n  {line}")?;
     }
     Ok(())

@@ -4,6 +4,10 @@ use std::{fs, path::Path};
 
 use crate::Step;
 
+/// A note for a kernel of the user's own that was interpreted on few elements.
+pub(super) const FEWER: &str = "note: with 2^17 elements or more, the interpreter also tries other lengths,\n        \
+                                block sizes and orders of execution";
+
 /// Returns the last line of a run's output, which names this step's chapter, the next step, and the
 /// command that shows the difference from the previous step. For a kernel that replaces the step's
 /// own, the line names the command that compares the two kernels. Returns `None` if there is no

@@ -187,7 +187,7 @@ pub(super) const EDITS: &[Edit] = &[
         code: 2,
         said: &[
             "15-include-vector.cu(3)|15-include-vector.cu:3:",
-            "declare the names that|clang is given no headers|`cargo x nvrtc` installs",
+            "`assert` are built in|clang is given no headers|`cargo x nvrtc` installs",
         ],
     },
     Edit {
