@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{Error, Result, Unit, find, woven::named};
+use crate::{Error, Result, Unit, find, newer, woven::named};
 
 /// The declarations that are built into NVRTC but missing from clang.
 const PRELUDE: &str = include_str!("prelude.cuh");
@@ -183,6 +183,9 @@ fn readable(log: &str, unit: &Unit<'_>) -> String {
         if log.contains(said) {
             log += &format!("\n({why})");
         }
+    }
+    if let Some(why) = newer(&log, unit.architecture) {
+        log += &format!("\n({why})");
     }
     log
 }

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Error, Result, Unit, find, woven::named};
+use crate::{Error, Result, Unit, find, newer, woven::named};
 
 /// The version that compiled the committed PTX, in PyPI's notation.
 pub const PINNED: &str = "12.4.127";
@@ -72,14 +72,17 @@ impl Library {
     /// The architecture is the one that the unit names or, if this NVRTC no longer supports it, the
     /// oldest architecture that this NVRTC supports.
     pub fn options(&self, unit: &Unit<'_>) -> Vec<String> {
+        let first = format!("--gpu-architecture=compute_{}", self.architecture(unit));
+        [first].into_iter().chain(unit.options.iter().cloned()).collect()
+    }
+
+    fn architecture(&self, unit: &Unit<'_>) -> u32 {
         let oldest = match self.version.0 {
             ..=11 => 35,
             12 => 50,
             _ => 75,
         };
-        let architecture = unit.architecture.max(oldest);
-        let first = format!("--gpu-architecture=compute_{architecture}");
-        [first].into_iter().chain(unit.options.iter().cloned()).collect()
+        unit.architecture.max(oldest)
     }
 
     /// Compiles a unit to PTX.
@@ -136,7 +139,11 @@ impl Library {
                 _ => self
                     .text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")
                     .and_then(|log| {
-                        let log = with_cure(&named(&log, unit), headers.is_some());
+                        let log = with_cure(
+                            &named(&log, unit),
+                            self.architecture(unit),
+                            headers.is_some(),
+                        );
                         Err(Error::Compile { file: file.to_owned(), log })
                     }),
             };
@@ -175,8 +182,12 @@ impl Library {
     }
 }
 
-/// Adds a remedy to NVRTC's messages if a header is missing.
-fn with_cure(log: &str, headers: bool) -> String {
+/// Adds a remedy to NVRTC's messages if a header is missing, or if the architecture is too old for a
+/// name.
+fn with_cure(log: &str, architecture: u32, headers: bool) -> String {
+    if let Some(why) = newer(log, architecture) {
+        return format!("{log}\n{why}");
+    }
     // NVRTC's message says "could not open" if there is no folder of headers, and "cannot open" if
     // there is one.
     if !log.contains(" open source file ") {
@@ -200,10 +211,17 @@ mod tests {
     #[test]
     fn a_missing_header_has_its_cure() {
         let log = "my.cu(3): catastrophic error: could not open source file \"cuda_fp16.h\"";
-        let said = with_cure(log, false);
+        let said = with_cure(log, 60, false);
         assert!(said.starts_with(log) && said.contains("\n`cargo x nvrtc` installs"), "{said}");
-        let said = with_cure(&log.replace("could not", "cannot"), true);
+        let said = with_cure(&log.replace("could not", "cannot"), 60, true);
         assert!(said.contains("C++'s are not") && !said.contains("cargo x nvrtc"), "{said}");
-        assert_eq!(with_cure("another error", false), "another error");
+        assert_eq!(with_cure("another error", 60, false), "another error");
+    }
+
+    #[test]
+    fn a_name_of_a_later_architecture_has_its_cure() {
+        let log = "my.cu(3): error: identifier \"__match_any_sync\" is undefined";
+        let said = with_cure(log, 60, true);
+        assert!(said.starts_with(log) && said.contains("`// Needs compute_70: why.`"), "{said}");
     }
 }

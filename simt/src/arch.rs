@@ -97,6 +97,13 @@ impl Arch {
         number(self.name).unwrap_or(0)
     }
 
+    /// Returns the name of the GPU with its article, such as `an H200` or `a V100`.
+    pub fn a_gpu(&self) -> String {
+        // The letters whose names begin with a vowel.
+        let article = if self.gpu.starts_with(['A', 'H', 'L', 'R']) { "an" } else { "a" };
+        format!("{article} {}", self.gpu)
+    }
+
     /// Returns the same architecture with another number of multiprocessors.
     pub fn with_sms(self, sms: u32) -> Arch {
         Arch { sms, ..self }
@@ -171,5 +178,18 @@ impl FromStr for Arch {
             };
         }
         Ok(arch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arch;
+
+    #[test]
+    fn a_gpu_has_its_article() {
+        let all = Arch::ALL.map(|arch| arch.a_gpu());
+        for gpu in ["a V100", "an H200", "an RTX 5090"] {
+            assert!(all.iter().any(|said| said == gpu), "{all:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::ParseError;
 use crate::decode;
 use crate::kernel::{Kernel, ModuleVar};
-use crate::parse::ast::{Var, VarSpace};
+use crate::parse::ast::{Text, Var, VarSpace};
 use crate::parse::{self, Lines};
 
 /// A PTX module with at least one entry that can be run.
@@ -63,7 +63,7 @@ impl Module {
             image.resize((offset + var.bytes) as usize, 0);
             offsets.push(offset);
         }
-        let addresses = addresses(&text.vars, &offsets, &lines).map_err(|e| vec![e])?;
+        let addresses = addresses(&text, &offsets, &lines).map_err(|e| vec![e])?;
         let of_module =
             |(var, _): &(&Var<'_>, _)| matches!(var.space, VarSpace::Global | VarSpace::Const);
         let named = |(var, &offset): (&Var<'_>, _)| {
@@ -138,19 +138,27 @@ impl Module {
 
 /// Resolves the names that occur in initial values.
 fn addresses(
-    vars: &[Var<'_>],
+    text: &Text<'_>,
     offsets: &[u64],
     lines: &Lines,
 ) -> Result<Vec<(usize, u64)>, ParseError> {
+    let vars = &text.vars;
     let in_image = |var: &Var<'_>| matches!(var.space, VarSpace::Global | VarSpace::Const);
     let mut all = Vec::new();
     for (var, at) in vars.iter().zip(offsets) {
         for (byte, name, more) in &var.addresses {
             let found = vars.iter().zip(offsets).find(|(v, _)| v.name == *name && in_image(v));
             let Some((_, target)) = found.filter(|_| in_image(var)) else {
-                let message = format!(
-                    "`{name}` is not a global variable: only the address of a global variable can be an initial value"
-                );
+                let funcs = text.funcs.iter().map(|func| func.name);
+                let mut functions = funcs.chain(text.entries.iter().map(|entry| entry.name));
+                let message = match functions.any(|function| function == *name) {
+                    true => format!(
+                        "`{name}` is a function, and this interpreter does not support the address of a function as an initial value: call functions by their names, for example in a `switch`"
+                    ),
+                    false => format!(
+                        "`{name}` is not a global variable: only the address of a global variable can be an initial value"
+                    ),
+                };
                 return Err(lines.error(var.offset, message));
             };
             all.push((*at as usize + byte, target.wrapping_add_signed(*more)));

@@ -55,9 +55,7 @@ impl Places<'_> {
     }
 
     fn global(&self, address: u64, width: u32, buffer: Buffer) -> String {
-        let within =
-            |pointer: u64| pointer.wrapping_sub(buffer.base) <= buffer.bytes && pointer <= address;
-        match self.pointers().find(|(_, pointer)| within(*pointer)) {
+        match self.pointer(address, buffer) {
             Some((i, pointer)) => {
                 let offset = address - pointer;
                 let whole = width > 0 && offset.is_multiple_of(width.into());
@@ -79,6 +77,33 @@ impl Places<'_> {
                 format!("byte {offset} of a buffer of {} bytes", buffer.bytes)
             }
         }
+    }
+
+    /// Returns the name and the address of the first element of the array into which a parameter
+    /// points, if the array may contain an address.
+    pub(crate) fn start(
+        &self,
+        space: Space,
+        address: u64,
+        buffer: Option<Buffer>,
+    ) -> Option<(String, u64)> {
+        let buffer = buffer.filter(|_| space == Space::Global)?;
+        if self.variable(address).is_some() {
+            return None;
+        }
+        let (i, pointer) = self.pointer(address, buffer)?;
+        let name = match self.kernel.parameter(i) {
+            Some(name) => format!("`{name}`"),
+            None => format!("the {} parameter's buffer", ordinal(i)),
+        };
+        Some((name, pointer))
+    }
+
+    /// Returns the parameter that points into a buffer, at or before an address.
+    fn pointer(&self, address: u64, buffer: Buffer) -> Option<(usize, u64)> {
+        let within =
+            |pointer: u64| pointer.wrapping_sub(buffer.base) <= buffer.bytes && pointer <= address;
+        self.pointers().find(|(_, pointer)| within(*pointer))
     }
 
     /// Returns the indices and values of the parameters that may be pointers.
@@ -151,4 +176,11 @@ pub(crate) fn block(block: [u32; 3]) -> String {
 /// Formats a count with its noun, such as `1 block` or `2 blocks`.
 pub(crate) fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Formats a number as an adjective, such as `a 4-byte` or `an 8-byte`.
+pub(crate) fn a_number(n: u64, unit: &str) -> String {
+    let text = n.to_string();
+    let vowel = text.starts_with('8') || matches!(n, 11 | 18);
+    format!("{} {text}-{unit}", if vowel { "an" } else { "a" })
 }

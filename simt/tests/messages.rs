@@ -433,3 +433,24 @@ fn lines_are_those_of_the_kernel_s_own_file() {
         assert!(text.contains(&format!("at {line}")), "{files} {loc}: {text}");
     }
 }
+
+#[test]
+fn an_array_that_begins_at_an_odd_element_is_named() {
+    let text = ".version 8.4\n.target sm_60\n.address_size 64\n\
+                .visible .entry reduce(.param .u64 in, .param .u64 out, .param .u64 n)\n{\n\
+                .reg .f32 %f<3>;\n.reg .b64 %rd<3>;\nld.param.u64 %rd1, [in];\n\
+                ld.global.v2.f32 {%f1, %f2}, [%rd1+8];\nret;\n}\n";
+    let module = Module::parse(text).unwrap();
+    let mut device = Device::new(Schedule::Converged);
+    let input = device.put(&[0; 64]);
+    let args = vec![Arg::U64(input + 4), Arg::U64(0), Arg::U64(2)];
+    let error = device.launch(&module, &launch("reduce", 1, 32, 0, args)).unwrap_err().to_string();
+    let why = format!(
+        "an 8-byte access that begins at `in[2]`, at address {:#x}, which is not a multiple of 8: \
+         `in` begins at address {:#x}, which is not a multiple of 8 either, so access single \
+         elements, at least up to the first address that is a multiple of 8",
+        input + 12,
+        input + 4
+    );
+    assert!(error.contains(&why), "{error}");
+}

@@ -11,7 +11,7 @@ fn run(body: &str, grid: u32, block: u32, schedule: Schedule) -> Result<Vec<u32>
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry test(.param .u64 data)\n{{\n\
          .reg .pred %p<9>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<9>;\n.shared .align 8 .b8 room[64];\n\
-         ld.param.u64 %rd1, [data];\n{body}\nret;\n}}\n"
+         ld.param.u64 %rd1, [data];\n{body}\nret;\n}}\n.file 1 \"/kernel.cu\"\n"
     );
     let module = Module::parse(&text).unwrap();
     let mut config = Config::default();
@@ -267,4 +267,57 @@ fn barriers_that_do_not_exist_are_refused() {
         let Err(Error::Trap(trap)) = bar(id, threads) else { panic!("{id}, {threads}") };
         assert_eq!(trap.kind, TrapKind::BadBarrier, "{id}, {threads}");
     }
+}
+
+/// Threads that have returned wait for no others. The end of an inlined function has the line of the
+/// kernel's header, on which no thread returns.
+#[test]
+fn a_barrier_that_too_few_threads_reach_is_described() {
+    let body = ".loc 1 38 0
+        mov.u32 %r1, %tid.x;
+        setp.gt.u32 %p1, %r1, 63;
+        setp.gt.u32 %p2, %r1, 31;
+        .loc 1 9 1
+        @%p1 bra end;
+        .loc 1 21 1
+        @!%p2 bra wait;
+        mov.u32 %r2, 1;
+        end:
+        .loc 1 38 0
+        ret;
+        wait:
+        .loc 1 22 1
+        bar.sync 1, 64;";
+    for schedule in SCHEDULES {
+        let said = run(body, 1, 96, schedule).unwrap_err().to_string();
+        let (returned, expects) = (
+            "64 threads returned at line 9 or line 21 and 32 threads wait at a block barrier on line 22",
+            "barrier 1 expects 64 threads, but only 32 have come since it last opened, and no others \
+             can come; let as many threads come as it expects",
+        );
+        assert!(said.contains(&format!("{returned}: {expects}")), "{said}");
+    }
+    // If threads wait at two barriers, each waits for the others.
+    let two = "mov.u32 %r1, %tid.x;\nsetp.gt.u32 %p1, %r1, 31;\n@%p1 bra other;\nbar.sync 1, 64;\nret;\n\
+               other: bar.sync 2, 64;";
+    let said = run(two, 1, 64, Schedule::Converged).unwrap_err().to_string();
+    assert!(said.contains("each waits for the others"), "{said}");
+}
+
+/// If an array begins at an odd element, no index is a remedy.
+#[test]
+fn a_misaligned_array_is_distinguished_from_a_misaligned_index() {
+    let said = |offset: u32, access: &str| {
+        run(&format!("add.u64 %rd1, %rd1, {offset};\n{access}"), 1, 32, Schedule::Converged)
+            .unwrap_err()
+            .to_string()
+    };
+    let index = said(4, "ld.global.v2.u32 {%r1, %r2}, [%rd1];");
+    assert!(
+        index.contains("an 8-byte access that begins at `data[1]`")
+            && index.contains("make the first index a multiple of 2"),
+        "{index}"
+    );
+    let index = said(8, "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];");
+    assert!(index.contains("a 16-byte access that begins at `data[2]`"), "{index}");
 }

@@ -177,7 +177,15 @@ fn variables_of_bodies_have_one_name() {
     );
     assert_eq!(
         text_error(&format!("{head}.global .u64 p = f;\n.entry f() {{ ret; }}\n")),
-        "PTX line 4, column 14: `f` is not a global variable: only the address of a global variable can be an initial value"
+        "PTX line 4, column 14: `f` is a function, and this interpreter does not support the address of a function as an initial value: call functions by their names, for example in a `switch`"
+    );
+    let said = text_error(&format!(
+        "{head}.func f() {{ ret; }}\n.const .u64 p[1] = {{f}};\n.entry e() {{ ret; }}\n"
+    ));
+    assert!(said.contains("`f` is a function, and this interpreter"), "{said}");
+    assert_eq!(
+        text_error(&format!("{head}.global .u64 p = g;\n.entry f() {{ ret; }}\n")),
+        "PTX line 4, column 14: `g` is not a global variable: only the address of a global variable can be an initial value"
     );
     let said = text_error(&format!("{head}.global .u32 p = p;\n.entry f() {{ ret; }}\n"));
     assert!(

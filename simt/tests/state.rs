@@ -11,7 +11,7 @@ fn said(body: &str, host: bool) -> Vec<String> {
         ".version 8.3\n.target sm_80\n.address_size 64\n.global .align 4 .u32 pad;\n\
          .global .align 8 .b8 _ZN4mine7countedE[16];\n\
          .visible .entry reduce(.param .u64 in, .param .u64 out)\n{{\n.reg .b32 %r<9>;\n\
-         .reg .b64 %rd<9>;\n.reg .pred %p<4>;\nld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [out];\n\
+         .reg .b64 %rd<9>;\n.reg .pred %p<4>; .reg .f32 %f<4>;\nld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [out];\n\
          mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd4, %rd1, %rd3;\n\
          mov.u64 %rd5, _ZN4mine7countedE;\n{body}\nret;\n}}\n"
     );
@@ -63,6 +63,12 @@ fn state_of_the_previous_launch_is_reported_unless_it_was_reset() {
             "its limit is 4294967295, and",
         ),
         ("setp.ne.u32 %p1, %r1, 0;\n@!%p1 atom.inc.global.u32 %r4, [%rd2], 0;", false, ""),
+        // A value has the type of the atomic.
+        (
+            "mov.f32 %f1, 0f3F800000;\natom.add.global.f32 %f2, [%rd2], %f1;\nmov.b32 %r4, %f2;",
+            false,
+            "`out[0]` is 64 for the first atomic of launch 2, at PTX line 19, but was 0 for that",
+        ),
         // A variable of the module has its name in the source.
         (
             "atom.add.global.u32 %r4, [pad], 1;",

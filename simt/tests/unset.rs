@@ -66,7 +66,20 @@ fn a_value_that_only_some_threads_load_is_found_where_it_is_stored() {
     unset(body, 12, "thread 20 stores an uninitialized variable at PTX line 24: initialize");
     // A predicated load gives the same finding. If both paths set the register, there is no
     // finding.
-    unset("@%p1 ld.global.u32 %r2, [%rd4];\nst.global.u32 [%rd5], %r2;", 12, "thread 20 stores");
+    let guarded = "only the instruction at PTX line 22 sets the variable, and only if its predicate is \
+                   true; in inline assembly";
+    let load = "@%p1 ld.global.u32 %r2, [%rd4];";
+    for store in [
+        "st.global.u32 [%rd5], %r2;",
+        "mov.u32 %r3, %r2;\nst.global.u32 [%rd5], %r3;",
+        "add.u32 %r3, %r2, 1;\nst.global.u32 [%rd5], %r3;",
+    ] {
+        unset(&format!("{load}\n{store}"), 12, guarded);
+    }
+    // Without the predicate, another path sets the register.
+    let branch = "@!%p1 bra join;\nld.global.u32 %r2, [%rd4];\njoin: add.u32 %r3, %r2, 1;\n\
+                  st.global.u32 [%rd5], %r3;";
+    unset(branch, 12, "initialize the variable that is used at PTX line 24 where it is declared");
     clean("@%p1 ld.global.u32 %r2, [%rd4];\n@!%p1 mov.u32 %r2, 0;\nst.global.u32 [%rd5], %r2;");
 }
 

@@ -37,17 +37,19 @@ pub fn compile(
     let whole = woven(source, &file, |name| beside(path, name))?;
     let mut made = [const { String::new() }; 3];
     for (ptx, (_, element)) in made.iter_mut().zip(ELEMENTS) {
-        match compiler.compile(&Unit::of_kernel(&whole, &file, element)) {
+        let unit = Unit::of_kernel(&whole, &file, element);
+        match compiler.compile(&unit) {
             Ok(text) => *ptx = text,
-            Err(Error::Compile { log, .. }) => return Ok(Err(first(&log))),
+            Err(Error::Compile { log, .. }) => return Ok(Err(first(&log, unit.architecture))),
             Err(other) => return Err(other.into()),
         }
     }
     Ok(Ok(made))
 }
 
-/// Returns the first error in a compiler's log, with the lines that belong to it.
-pub fn first(log: &str) -> String {
+/// Returns the first error in a compiler's log for an architecture, with the lines that belong to
+/// it.
+pub fn first(log: &str, architecture: u32) -> String {
     let is_error = |line: &str| line.contains("error:") || line.contains("error #");
     let starts =
         |line: &str| is_error(line) || line.contains(": warning") || line.contains(" generated");
@@ -62,27 +64,11 @@ pub fn first(log: &str) -> String {
              take part, 0xffffffff for a whole warp"
         );
     }
-    let newer = |(name, _): &&(&str, u32)| names(head, name);
-    if let Some((name, arch)) = NEWER.iter().find(newer) {
-        said += &format!(
-            "\nonly GPUs from compute_{arch} on have `{name}`: write `// Needs compute_{arch}: {name}.` as \
-             the third line of the file"
-        );
+    if let Some(why) = compiler::newer(&said, architecture) {
+        said += &format!("\n{why}");
     }
     said
 }
-
-/// Functions that GPUs from an architecture on have.
-const NEWER: [(&str, u32); 8] = [
-    ("__nanosleep", 70),
-    ("__match_any_sync", 70),
-    ("__match_all_sync", 70),
-    ("__reduce_add_sync", 80),
-    ("__reduce_min_sync", 80),
-    ("__reduce_max_sync", 80),
-    ("__reduce_or_sync", 80),
-    ("__reduce_and_sync", 80),
-];
 
 /// Returns whether a message contains an identifier.
 fn names(message: &str, identifier: &str) -> bool {
@@ -91,7 +77,9 @@ fn names(message: &str, identifier: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::first;
+    fn first(log: &str) -> String {
+        super::first(log, 60)
+    }
 
     #[test]
     fn only_the_first_error_is_reported() {

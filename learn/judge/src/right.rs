@@ -210,7 +210,7 @@ fn same_bits(case: &Case) -> Result<(), Box<Failure>> {
                 Schedule::Converged => String::new(),
                 other => format!(" under the order {other}"),
             };
-            let on = gpu.map_or(String::new(), |arch| format!(" of a {}", arch.gpu));
+            let on = gpu.map_or(String::new(), |arch| format!(" of {}", arch.a_gpu()));
             let here = format!("on a grid of {}{on}{order}", blocks(grid));
             match &first {
                 Some((there, before, was)) if *before != bits => {

@@ -8,7 +8,7 @@ use crate::TrapKind;
 use crate::global::Miss;
 use crate::inst::{Bounds, Memory};
 use crate::model::{Buffer, Space};
-use crate::place::{Places, count, element};
+use crate::place::{Places, a_number, count, element};
 
 impl Team<'_> {
     pub(super) fn places(&self) -> Places<'_> {
@@ -21,15 +21,21 @@ impl Team<'_> {
         let (address, bytes) = (group.addrs[lane], want.bytes());
         let name =
             self.places().name(group.space, address, want.width, self.near(group.space, address));
-        let instead = match want.vector {
-            1 => "make each address a multiple of the element's size".to_string(),
-            n => {
+        let start = self.places().start(group.space, address, self.near(group.space, address));
+        let instead = match (start, want.vector) {
+            (Some((array, start)), _) if !start.is_multiple_of(bytes.into()) => format!(
+                "{array} begins at address {start:#x}, which is not a multiple of {bytes} either, so \
+                 access single elements, at least up to the first address that is a multiple of {bytes}"
+            ),
+            (_, 1) => "make each address a multiple of the element's size".to_string(),
+            (_, n) => {
                 format!("make the first index a multiple of {n}, or access one element at a time")
             }
         };
         let detail = format!(
-            "a {bytes}-byte access that begins at {name}, at address {address:#x}, which is not a \
-             multiple of {bytes}: {instead}"
+            "{} access that begins at {name}, at address {address:#x}, which is not a \
+             multiple of {bytes}: {instead}",
+            a_number(bytes.into(), "byte")
         );
         Fault::new(TrapKind::Misaligned, lane, detail)
     }

@@ -152,6 +152,7 @@ impl Team<'_> {
             return self.trap(0, 0, Fault::new(TrapKind::Deadlock, 0, "no thread can continue"));
         };
         let mut parts: Vec<String> = self.absent(split.pc);
+        let absent = parts.len();
         parts.extend(places.iter().map(|p| self.waiting(p.threads, p.what, p.pc)));
         let (kind, cure) = match (divergent, self.no_phase_ends()) {
             _ if places.iter().any(|place| place.what == WARP_WIDE) => {
@@ -160,7 +161,12 @@ impl Team<'_> {
             // The threads at the mbarrier would reach the other barrier later.
             (_, Some(phase)) => (TrapKind::Deadlock, phase),
             (true, None) => (TrapKind::DivergentBarrier, ALL_MUST_COME.into()),
-            (false, None) => (TrapKind::Deadlock, EACH_WAITS.to_string()),
+            (false, None) => {
+                // Threads that have returned wait for no others.
+                let alone = places.len() == 1 && absent <= 1;
+                let lacks = alone.then(|| self.lacks(w, split.state)).flatten();
+                (TrapKind::Deadlock, lacks.unwrap_or_else(|| EACH_WAITS.to_string()))
+            }
         };
         let lane = split.mask.trailing_zeros() as usize;
         self.trap(w, split.pc, Fault::new(kind, lane, format!("{}: {cure}", list(&parts))))
@@ -177,6 +183,24 @@ impl Team<'_> {
         parts.push(self.waiting(waiting, "a block barrier", split.pc));
         let detail = format!("{}: {ALL_MUST_COME}", list(&parts));
         Fault::new(TrapKind::DivergentBarrier, split.mask.trailing_zeros() as usize, detail)
+    }
+
+    /// Describes a block barrier that gives a number of threads, if fewer threads have come to it.
+    fn lacks(&self, w: usize, state: State) -> Option<String> {
+        let State::Bar { id } = state else { return None };
+        let bar = self.blocks[self.warps[w].block].bars.get(usize::from(id))?;
+        let expected = bar.count?;
+        let lanes =
+            bar.waiting.iter().zip(&bar.arrived).map(|(waiting, arrived)| waiting | arrived);
+        let come: u32 = lanes.map(u32::count_ones).sum();
+        (come < expected).then(|| {
+            format!(
+                "barrier {id} expects {}, but only {come} have come since it last opened, and no \
+                 others can come; let as many threads come as it expects, and let none arrive for \
+                 a later use before it has opened for the earlier one",
+                count(expected.into(), "thread")
+            )
+        })
     }
 
     /// Describes the threads that do not reach an instruction: those that have returned, and those
@@ -211,7 +235,7 @@ impl Team<'_> {
                     Op::Exit => true,
                     _ => false,
                 })
-                .map(|at| self.line(at))
+                .map(|at| self.exit_line(at))
                 .collect();
             lines.dedup();
             let at = if lines.is_empty() {
@@ -231,6 +255,21 @@ impl Team<'_> {
     fn waiting(&self, threads: u32, what: &str, pc: u32) -> String {
         let s = if threads == 1 { "waits" } else { "wait" };
         format!("{} {s} at {what} on {}", count(threads.into(), "thread"), self.line(pc))
+    }
+
+    /// Returns the line at which a thread returns. The compiler gives the instruction that ends an
+    /// inlined function the line of the kernel's header, so the line before it is the nearest.
+    fn exit_line(&self, pc: u32) -> String {
+        let kernel = self.env.info.kernel;
+        let line = kernel.line(pc);
+        let header = (0..pc).map(|pc| kernel.line(pc)).find(|line| *line != 0);
+        let before = pc.checked_sub(1).filter(|before| {
+            let inst = &kernel.insts[*before as usize];
+            let falls_through =
+                inst.guard.is_some() || !matches!(inst.op, Op::Branch(_) | Op::Exit | Op::Trap);
+            falls_through && Some(line) == header
+        });
+        self.line(before.unwrap_or(pc))
     }
 
     fn line(&self, pc: u32) -> String {

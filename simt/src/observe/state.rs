@@ -13,7 +13,7 @@ use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
 use super::memory::lanes;
 use super::scene::Scene;
-use crate::inst::{AtomOp, Op};
+use crate::inst::{AtomOp, Op, Ty};
 use crate::model::{AccessKind, Space};
 use crate::observer::{Access, At, HostEvent, LaunchInfo, Observer};
 use crate::place::count;
@@ -96,6 +96,7 @@ impl State {
         self.found.add(Key::new(Fault::LeftBehind, Some(Space::Global), pc), 1, || {
             let (name, _) = scene.element(Space::Global, address, pc);
             let (old, earlier) = place.before;
+            let [value, old] = [value, old].map(|value| shown(&scene, pc, value));
             let detail = format!(
                 "{name} is {value} for the first atomic of launch {launch}, at {}, but was {old} \
                  for that of launch {earlier}",
@@ -113,6 +114,21 @@ impl State {
                 )
             }
         });
+    }
+}
+
+/// Formats a value that an atomic found, by the type of the atomic.
+fn shown(scene: &Scene, pc: u32, value: u64) -> String {
+    let ty = match scene.kernel.insts.get(pc as usize).map(|inst| &inst.op) {
+        Some(Op::Atomic(atom)) => Some(atom.memory.ty),
+        _ => None,
+    };
+    match ty {
+        Some(Ty::F32) => f32::from_bits(value as u32).to_string(),
+        Some(Ty::F64) => f64::from_bits(value).to_string(),
+        Some(Ty::S32) => (value as i32).to_string(),
+        Some(Ty::S64) => (value as i64).to_string(),
+        _ => value.to_string(),
     }
 }
 

@@ -2,6 +2,9 @@
 
 use super::finding::{Fault, Finding, Site};
 use super::scene::Scene;
+use crate::flow::{self, Reg};
+use crate::inst::{Alu, F, Op};
+use crate::kernel::Kernel;
 use crate::observer::{At, Unwritten, Use};
 use crate::place::thread;
 
@@ -12,6 +15,48 @@ fn used(site: &Site, what: &str, value: &str) -> String {
         "" => format!("{who} stores at {line} {value}"),
         _ => format!("{who} uses as {what} at {line} {value}"),
     }
+}
+
+/// Finds the only instructions that set a variable which an instruction uses, if a predicate guards
+/// each of them. Returns the first of them.
+fn guarded(kernel: &Kernel, user: u32) -> Option<u32> {
+    let unset = &kernel.flow()?.unset;
+    let reads = |pc: u32| {
+        let mut reads = Vec::new();
+        let on_read = &mut |src, _| reads.extend(flow::read(src));
+        kernel.insts[pc as usize].op.registers(on_read, &mut |_| ());
+        reads
+    };
+    let writers = |reg: Reg| -> Vec<u32> {
+        let writes = |pc: &u32| {
+            let mut found = false;
+            let on_write = &mut |dst| found |= flow::written(dst) == Some(reg);
+            kernel.insts[*pc as usize].op.registers(&mut |_, _| (), on_write);
+            found
+        };
+        (0..kernel.insts.len() as u32).filter(writes).collect()
+    };
+    reads(user).into_iter().find_map(|mut reg| {
+        // A variable may be copied before it is used.
+        for _ in 0..8 {
+            let writers = writers(reg);
+            let all = writers.iter().all(|pc| kernel.insts[*pc as usize].guard.is_some());
+            if all && unset.contains(&reg) {
+                return writers.first().copied();
+            }
+            match writers[..] {
+                [only] if is_copy(&kernel.insts[only as usize].op) => {
+                    reg = *reads(only).first()?;
+                }
+                _ => return None,
+            }
+        }
+        None
+    })
+}
+
+fn is_copy(op: &Op) -> bool {
+    matches!(op, Op::Alu { alu: Alu { f: F::Mov, .. }, .. })
 }
 
 /// Creates a finding about the use of a variable that was never set, or of a value that was computed
@@ -41,6 +86,22 @@ pub(super) fn of_variable(scene: &Scene, at: &At<'_>, lanes: u32, of: Use) -> Fi
             site.at
         ),
     };
+    let user = match of.from {
+        Unwritten::Value(pc) => pc,
+        _ => at.pc,
+    };
+    if let Some(setter) = guarded(&scene.kernel, user) {
+        return Finding {
+            detail,
+            cure: format!(
+                "only the instruction at {} sets the variable, and only if its predicate is true; \
+                 in inline assembly, set the output before that instruction, or write `+` for `=` in \
+                 the constraint of the output and initialize the variable",
+                scene.kernel.place(setter)
+            ),
+            ..scene.finding(Fault::Unset, vec![site])
+        };
+    }
     Finding {
         detail,
         cure: format!(
