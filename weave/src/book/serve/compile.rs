@@ -132,10 +132,11 @@ fn made_of(text: &Text) -> Result<serde_json::Value> {
     for (name, element) in
         ELEMENTS.into_iter().filter(|(name, _)| text.types.iter().any(|t| t == name))
     {
-        match compiler.compile(&Unit::of_kernel(&text.source, FILE, element)) {
+        let unit = Unit::of_kernel(&text.source, FILE, element);
+        match compiler.compile(&unit) {
             Ok(made) => ptx.insert(name.into(), made.into()),
             Err(Error::Compile { log, .. }) => {
-                let message = check::compile::first(&log);
+                let message = check::compile::first(&log, unit.architecture);
                 let line = line(&message);
                 let error = format!("{compiler} refuses the source: {message}");
                 return Ok(json!({ "error": error, "line": line }));
