@@ -115,8 +115,12 @@ impl<'d> Job<'d> {
         let mut first = self.verify_once(workload)?;
         if let Some(wrong) = &mut first.wrong {
             // If a partial sum is wrong, the total may be correct by chance, so test the total with
-            // exact elements.
-            wrong.exact = first.verdict.verified() && self.adds_exactly(workload)?;
+            // exact elements, which also shows whether the sums have only lost precision.
+            let test = first.verdict.verified() || wrong.is_near();
+            wrong.exact = test && self.adds_exactly(workload)?;
+            if !wrong.exact {
+                wrong.leftover = self.stale(workload)?;
+            }
             return Ok(first);
         }
         let Checked { wrong, .. } = self.verify_again(workload)?;

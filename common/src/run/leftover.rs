@@ -119,6 +119,34 @@ impl Job<'_> {
         chosen.unwrap_or(half.min(SMALLER[0]))
     }
 
+    /// For a sum that is wrong in its first run, says whether a launch reads what an earlier launch of
+    /// the run left in the kernel's own variables. Only the interpreter can reset them between
+    /// launches.
+    pub(super) fn stale<T: Scalar>(&self, workload: &Workload<T>) -> Result<Option<String>> {
+        let (Device::Simt(simt), Program::Simt(program), 2..) =
+            (self.device, &*self.program, self.plan.launches.len())
+        else {
+            return Ok(None);
+        };
+        let right = || {
+            self.forget()?;
+            self.start_anew()?;
+            let calls = self.calls(workload.warm())?;
+            for call in &calls {
+                simt.renew(program)?;
+                self.device.launch(&self.program, call)?;
+            }
+            let checked = self.hold(workload.elements(), workload.reference, Run::First)?;
+            Ok::<_, crate::Error>(checked.wrong.is_none())
+        };
+        // An error that stops these launches has another cause.
+        let right = self.device.unwatched(right).unwrap_or(false);
+        Ok(right.then(|| {
+            "a launch reads what an earlier launch left in the kernel's own variables (`__device__`), because the sum is right if they are reset before each launch: let each launch write such a variable before it reads it"
+                .into()
+        }))
+    }
+
     /// For a sum that is wrong in its second run, describes the state that a run leaves for the
     /// next one.
     pub(super) fn leftover(&self, input: Address<'_>) -> Result<Option<String>> {

@@ -19,6 +19,7 @@ mod refusal;
 mod registers;
 mod rounding;
 mod timing;
+mod why;
 
 #[cfg(target_family = "wasm")]
 pub use crate::device::cuda::Counted;

@@ -7,13 +7,13 @@ use super::{
     job::{Checked, Job},
     timing::{Timing, WARM_UP},
 };
-use simt::{Schedule, observe::Finding};
+use simt::observe::Finding;
 
 use crate::{
     Element, Error, Result, Step,
-    device::{Address, Check, Device, Facts, Observed, Ptx, Stopwatch},
+    device::{Address, Device, Facts, Observed, Ptx, Stopwatch},
     plan::{Block, Plan},
-    sum::{Mismatch, Run, Scalar, Verdict, Workload},
+    sum::{Mismatch, Scalar, Verdict, Workload},
 };
 
 /// The outcome of a run.
@@ -73,34 +73,6 @@ impl Outcome {
             },
             sentence = first.sentence()
         )))
-    }
-
-    /// Explains why the sum is wrong, or how to find the cause.
-    fn why(&self, mismatch: &Mismatch) -> Option<String> {
-        let Some(Observed { checks, findings, schedule, .. }) = &self.observed else {
-            return Some("to find the reason, try `--device simt` with a smaller `--n`".into());
-        };
-        if let Some(first) = findings.first() {
-            return Some(format!("the checks found: {}", first.sentence()));
-        }
-        if checks.len() < Check::ALL.len() {
-            return Some(
-                "to find the reason, run the step with `--check races,memory,sync`".into(),
-            );
-        }
-        // If a partial sum was never written, or is wrong only in a second run, the message already
-        // explains why.
-        let told = mismatch.first.is_some_and(|first| first.unwritten);
-        if mismatch.adds_all() {
-            return Some("the kernel adds every element, but the partial sums in its buffers are not those of the plan: change the stages of the plan, or let the kernel store the partial sums that the plan names, in that order".into());
-        }
-        if mismatch.run == Run::First && mismatch.verdict.error.is_nan() && !told {
-            return Some("the sum is NaN, although all elements are finite: is a variable read before it is set, so that the compiler may give it any value, or are the bits of another value taken for a float?".into());
-        }
-        (mismatch.run == Run::First && !told).then(|| match schedule {
-            Schedule::Converged => "the checks found no error in memory accesses and barriers, so the kernel adds the wrong values: check which elements its threads load, which sums they combine, and whether each variable is initialized".into(),
-            _ => format!("the checks found no error in memory accesses and barriers; run the step without `--schedule`, and if its sum is then right, the sum depends on the order {schedule}: let no thread or block use a value before a barrier, flag or ticket shows that it is complete"),
-        })
     }
 }
 
@@ -231,12 +203,14 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
+    use simt::Schedule;
+
     use super::*;
     use crate::{
         device::{Choice, Settings},
         plan::{Arg, Buffer, Holds, Scratch, Stage},
         run::played,
-        sum::Input,
+        sum::{Input, Run},
     };
 
     /// A kernel that stores the number of elements plus the number of its earlier runs, which it

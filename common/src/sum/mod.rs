@@ -11,6 +11,6 @@ pub use elements::{Elements, elements};
 pub use input::Input;
 pub use numbers::{Reference, Scalar, Value};
 pub use partial::WrongPartial;
-pub use verdict::Verdict;
+pub use verdict::{NEAR, Verdict};
 pub use verify::{Mismatch, Run, first_wrong};
 pub use workload::{Slip, Workload};

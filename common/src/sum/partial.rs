@@ -27,6 +27,9 @@ pub struct WrongPartial {
     pub count: u64,
     /// The verdict, with the value and the expected value.
     pub verdict: Verdict,
+    /// Whether all sums of the stage are within [`NEAR`](super::NEAR) times of what their own rounding
+    /// explains.
+    pub near: bool,
     /// Whether the sum was never written, so that it still has the value from before the run.
     pub unwritten: bool,
     /// The buffer that should contain the sum.
@@ -60,6 +63,7 @@ impl WrongPartial {
             last: ranges.last().map_or(0, |range| range.end - 1),
             count: ranges.iter().map(|range| range.end - range.start).sum(),
             verdict,
+            near: false,
             unwritten,
             sums: stage.sums,
             mail: matches!(stage.sums, Buffer::Scratch(buffer) if mail(buffer)),

@@ -2,6 +2,10 @@
 
 use numbers::{Reference, Scalar, Value};
 
+/// A sum has lost precision if its error is at most this multiple of what its own rounding explains,
+/// and if the kernel adds exact elements correctly.
+pub const NEAR: f64 = 1000.0;
+
 /// A verdict on a sum, with the numbers on which it is based.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
@@ -38,6 +42,11 @@ impl Verdict {
     pub fn verified(&self) -> bool {
         let near = self.bound.is_finite() && self.error <= self.bound;
         near && self.rounded.is_none_or(|rounded| self.sum == rounded)
+    }
+
+    /// Returns whether the error is at most [`NEAR`] times what the kernel's own rounding explains.
+    pub(super) fn is_near(&self) -> bool {
+        self.bound.is_finite() && self.error <= NEAR * self.bound
     }
 
     /// Returns the correct sum, if the exact sum is rounded once and this changes its value.

@@ -89,6 +89,18 @@ impl Mismatch {
         }
     }
 
+    /// Returns whether lost precision could explain the error. This is certain only if the kernel also
+    /// adds [exact](Mismatch::exact) elements correctly.
+    pub fn is_near(&self) -> bool {
+        let partial = self.first.is_none_or(|first| first.near && !first.unwritten);
+        partial && self.verdict.is_near()
+    }
+
+    /// Returns whether the kernel adds every element to the right sum, but too imprecisely.
+    pub fn loses_precision(&self) -> bool {
+        self.exact && self.run == Run::First && self.is_near()
+    }
+
     /// Returns whether the kernel adds every element, although the partial sums are not those of
     /// the plan.
     pub fn adds_all(&self) -> bool {
@@ -127,12 +139,25 @@ pub fn first_wrong<T: Scalar>(
             let wrong = found.into_iter().flatten().next();
             if let Some((place, verdict, unwritten)) = wrong {
                 let of = (index + 1, stage, added.count());
-                return Ok(Some(WrongPartial::of(plan, of, place, verdict, unwritten)));
+                let mut wrong = WrongPartial::of(plan, of, place, verdict, unwritten);
+                wrong.near = all_near(stage, added, &sums, depth);
+                return Ok(Some(wrong));
             }
             read = Some(sums);
         }
     }
     Ok(None)
+}
+
+/// Returns whether all sums of a stage are near to the sums of their elements.
+fn all_near<T: Scalar>(stage: &Stage, added: Elements<'_, T>, sums: &[T], depth: u32) -> bool {
+    let near = |first: usize, sums: &[T]| {
+        sums.iter()
+            .zip(first as u64..)
+            .all(|(&sum, place)| Verdict::of(sum, &held(stage, added, place), depth).is_near())
+    };
+    let runs = sums.chunks(SUMS).collect();
+    parallel::map(0, runs, || (), |(), at, run| near(at * SUMS, run)).into_iter().all(|near| near)
 }
 
 /// Returns the sum of the elements that sum number `place` of a stage holds.
@@ -191,7 +216,9 @@ impl fmt::Display for Mismatch {
             )?,
         }
         let what = format!("the sum of {n} {element} in blocks of {threads}");
-        if self.adds_all() {
+        if self.adds_all() && self.loses_precision() {
+            write!(f, ": {what} is right, but its partial sums are not precise enough: ")?;
+        } else if self.adds_all() {
             write!(
                 f,
                 ": {what} is right, but its partial sums do not match the plan in `lib.rs`: "
@@ -362,6 +389,26 @@ mod tests {
         let right =
             "in blocks of 64 is right, but its partial sums do not match the plan in `lib.rs`: ";
         assert!(text.ends_with(&format!("{right}{parts}")), "{text}");
+        // The parts are those of the plan, but their sums are not precise enough.
+        let near = first.map(|first| WrongPartial { near: true, ..first });
+        let (step, leftover) = ("v".to_owned(), None);
+        let (verdict, run) = (verdict(2.0, 0.0, 0.25), Run::First);
+        let near = Mismatch {
+            step,
+            n: 9,
+            element: Element::F32,
+            threads: 64,
+            verdict,
+            run,
+            first: near,
+            leftover,
+            exact: true,
+        };
+        let precise = format!(
+            "in blocks of 64 is right, but its partial sums are not precise enough: {parts}"
+        );
+        assert!(near.to_string().ends_with(&precise), "{near}");
+        assert!(near.loses_precision() && !Mismatch { exact: false, ..near }.loses_precision());
         let distances = [7.0, 0.5, 0.001, 1e15, 1e16].map(about);
         assert_eq!(distances, ["7", "0.500", "1.00e-3", "1.00e15", "1.00e16"]);
     }

@@ -96,7 +96,7 @@ impl State {
         self.found.add(Key::new(Fault::LeftBehind, Some(Space::Global), pc), 1, || {
             let (name, _) = scene.element(Space::Global, address, pc);
             let (old, earlier) = place.before;
-            let [value, old] = [value, old].map(|value| shown(&scene, pc, value));
+            let [value, old] = [value, old].map(|value| shown(scene, pc, value));
             let detail = format!(
                 "{name} is {value} for the first atomic of launch {launch}, at {}, but was {old} \
                  for that of launch {earlier}",
