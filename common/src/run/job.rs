@@ -308,18 +308,15 @@ impl<'d> Job<'d> {
         self.device.read(&self.result, sum)
     }
 
-    /// Reads the sums of every stage of the last run, except those that were sent as messages,
-    /// which a consumer may clear.
+    /// Reads the sums of every stage of the last run, but no messages, which may be cleared.
     pub(super) fn sums<T: Scalar>(&self) -> Result<Vec<(Holds, Vec<T>)>> {
         let mail = |sums| match sums {
             Buffer::Scratch(index) => matches!(self.plan.scratch[index], Scratch::Messages(_)),
             _ => false,
         };
         let stages = self.plan.launches.iter().flat_map(|launch| &launch.stages);
-        stages
-            .filter(|stage| !mail(stage.sums))
-            .map(|stage| Ok((stage.holds, self.output(stage.sums, stage.holds.count())?)))
-            .collect()
+        let kept = stages.filter(|stage| !mail(stage.sums));
+        kept.map(|stage| Ok((stage.holds, self.output(stage.sums, stage.holds.count())?))).collect()
     }
 
     /// Reads the first `count` elements that a stage wrote in the last run.
