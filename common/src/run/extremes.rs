@@ -1,5 +1,5 @@
-//! Runs a step on very large and on very small elements, because a kernel may clamp large values or
-//! replace small ones by zero.
+//! Runs a step on very large and on very small elements, because a kernel may clamp large values,
+//! overflow, or replace small ones by zero.
 
 use super::extra::{Asked, Extra, LEAST};
 use crate::{
@@ -10,7 +10,8 @@ use crate::{
 /// The maximum number of elements. Their sum is finite, and the sum of the small ones is subnormal.
 const MOST: usize = 5003;
 
-/// Runs a step on its first elements multiplied by a large power of two, and on subnormal elements.
+/// Runs a step on its first elements multiplied by a large power of two, on the largest float, and on
+/// subnormal elements.
 /// Returns a description of the fault, if there is one.
 pub(super) fn wrong_on_extremes<T: Scalar>(asked: Asked<'_, T>) -> Result<Option<Box<Mismatch>>> {
     if T::ELEMENT == Element::I32 || asked.values.len() < LEAST {
@@ -19,17 +20,26 @@ pub(super) fn wrong_on_extremes<T: Scalar>(asked: Asked<'_, T>) -> Result<Option
     let (power, step) = if T::ELEMENT == Element::F64 { (900, 900 << 52) } else { (96, 96 << 23) };
     let large = |bits: u64| if bits << 1 == 0 { bits } else { bits + step };
     let small = |bits: u64| bits & 0x3ff;
-    let kinds: [(String, &dyn Fn(u64) -> u64); 2] = [
-        (format!("the elements were multiplied by 2^{power}"), &large),
-        ("the elements were subnormal".into(), &small),
-    ];
+    let all = |change: &dyn Fn(u64) -> u64| -> Vec<T> {
+        asked.values.iter().take(MOST).map(|value| changed(*value, change)).collect()
+    };
+    let mut largest = all(&|_| 0);
+    let place = largest.len() / 3;
+    let bits =
+        if T::ELEMENT == Element::F64 { f64::MAX.to_bits() } else { f32::MAX.to_bits().into() };
+    largest[place] = changed(T::ZERO, |_| bits);
     // An `atomicAdd` of floats in global memory replaces subnormal numbers by zero.
     let atomics = asked.ptx.text.lines().filter(|l| l.contains("atom.") || l.contains("red."));
     let flushes = atomics.into_iter().any(|line| line.contains(".add.f32"));
-    for (elements, change) in kinds.into_iter().take(if flushes { 1 } else { 2 }) {
-        let n = asked.values.len().min(MOST);
-        let values = asked.values[..n].iter().map(|value| changed(*value, change)).collect();
-        let extra = Extra { elements: Some(elements), ..Extra::of(asked, n) };
+    let mut kinds = vec![
+        (format!("the elements were multiplied by 2^{power}"), all(&large)),
+        ("one element was the largest float, and the others were 0".into(), largest),
+    ];
+    if !flushes {
+        kinds.push(("the elements were subnormal".into(), all(&small)));
+    }
+    for (elements, values) in kinds {
+        let extra = Extra { elements: Some(elements), ..Extra::of(asked, values.len()) };
         if let Some(wrong) = extra.run(asked, values)?.and_then(|ran| ran.wrong) {
             return Ok(Some(wrong));
         }
@@ -72,6 +82,11 @@ mod tests {
         let clamps = format!("{load}\nmin.f32 %x, %x, 0f6F000000;");
         let clamps = said(&played::TURNING.replace(load, &clamps)).expect("2^95 is the maximum");
         assert!(clamps.contains("the elements were multiplied by 2^96"), "{clamps}");
+        let scales = played::TURNING
+            .replace(load, &format!("{load}\nadd.f32 %x, %x, %x;"))
+            .replace("st.global.f32", "mul.f32 %sum, %sum, 0f3F000000;\nst.global.f32");
+        let scales = said(&scales).expect("twice the largest float is infinite");
+        assert!(scales.contains("one element was the largest float"), "{scales}");
         let flushes = played::TURNING.replace("add.f32 %sum", "add.ftz.f32 %sum");
         let flushes = said(&flushes).expect("subnormals count as zero");
         assert!(flushes.contains("the elements were subnormal"), "{flushes}");
