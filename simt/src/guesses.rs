@@ -177,7 +177,7 @@ fn is_move(op: &Op) -> bool {
 }
 
 /// Returns whether an operation computes its results from its operands, without memory.
-fn computes(op: &Op) -> bool {
+pub(crate) fn computes(op: &Op) -> bool {
     matches!(
         op,
         Op::Alu { .. }
@@ -189,7 +189,8 @@ fn computes(op: &Op) -> bool {
     )
 }
 
-fn sources(op: &Op) -> Vec<Reg> {
+/// Returns the registers that an operation reads.
+pub(crate) fn sources(op: &Op) -> Vec<Reg> {
     let mut found = Vec::new();
     op.registers(&mut |src, _| found.extend(read(src)), &mut |_| {});
     found

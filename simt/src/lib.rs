@@ -69,6 +69,7 @@ mod counters;
 mod decode;
 mod error;
 mod exec;
+mod flags;
 mod flow;
 mod global;
 mod gpu;

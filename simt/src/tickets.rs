@@ -103,39 +103,45 @@ impl Tickets<'_> {
         if !self.followed.insert((branch, kind)) {
             return false;
         }
-        let inst = &self.insts[branch];
-        let meet = if inst.op == Op::Exit { usize::MAX } else { inst.join as usize };
-        let mut reached = self.reach(branch, meet);
+        let mut reached = controlled(self.insts, branch);
         if kind != SWAP && reached[branch] {
-            reached = self.reach(branch, usize::MAX);
+            reached = reach(self.insts, branch, |_| false);
         }
         for (decided, reached) in self.decided[kind].iter_mut().zip(reached) {
             *decided |= reached;
         }
         true
     }
+}
 
-    /// Returns the instructions that may run after a branch and before `end`.
-    fn reach(&self, branch: usize, end: usize) -> Vec<bool> {
-        let mut reached = vec![false; self.insts.len()];
-        let mut open = self.next(branch);
-        while let Some(pc) = open.pop() {
-            if pc != end && pc < reached.len() && !std::mem::replace(&mut reached[pc], true) {
-                open.extend(self.next(pc));
-            }
+/// Returns the instructions whose execution a branch decides: those that may run after it, and before
+/// its lanes reconverge.
+pub(crate) fn controlled(insts: &[Inst], branch: usize) -> Vec<bool> {
+    let inst = &insts[branch];
+    let meet = if inst.op == Op::Exit { usize::MAX } else { inst.join as usize };
+    reach(insts, branch, |pc| pc == meet)
+}
+
+/// Returns the instructions that may run after this one and before any at which `ends` holds.
+pub(crate) fn reach(insts: &[Inst], start: usize, ends: impl Fn(usize) -> bool) -> Vec<bool> {
+    let mut reached = vec![false; insts.len()];
+    let mut open = next(insts, start);
+    while let Some(pc) = open.pop() {
+        if pc < reached.len() && !ends(pc) && !std::mem::replace(&mut reached[pc], true) {
+            open.extend(next(insts, pc));
         }
-        reached
     }
+    reached
+}
 
-    /// Returns the instructions that may run directly after this one.
-    fn next(&self, pc: usize) -> Vec<usize> {
-        let inst = &self.insts[pc];
-        let after = inst.guard.is_some().then_some(pc + 1);
-        match inst.op {
-            Op::Branch(target) => after.into_iter().chain([target as usize]).collect(),
-            Op::Exit | Op::Trap => after.into_iter().collect(),
-            _ => vec![pc + 1],
-        }
+/// Returns the instructions that may run directly after this one.
+fn next(insts: &[Inst], pc: usize) -> Vec<usize> {
+    let inst = &insts[pc];
+    let after = inst.guard.is_some().then_some(pc + 1);
+    match inst.op {
+        Op::Branch(target) => after.into_iter().chain([target as usize]).collect(),
+        Op::Exit | Op::Trap => after.into_iter().collect(),
+        _ => vec![pc + 1],
     }
 }
 

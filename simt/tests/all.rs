@@ -12,6 +12,7 @@ mod cures;
 mod differential;
 mod faults;
 mod fences;
+mod flags;
 mod guesses;
 mod instructions;
 mod late;

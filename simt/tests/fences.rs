@@ -165,11 +165,14 @@ fn volatile_values_of_two_blocks_need_the_fences() {
         (["", own, own, mine], ""),
         (
             ["", own, "", mine],
-            "still write it at PTX line 17: no `__threadfence()` follows the atomic at PTX line 19 \
-             (the one at PTX line 18 precedes it), so what it shows is not acquired; put one after \
-             it, in the same thread (a volatile access is no synchronization)",
+            "still write it at PTX line 17: `volatile` orders no accesses, and no `__threadfence()` \
+             follows the atomic at PTX line 19 (the one at PTX line 18 precedes it), so what it \
+             shows is not acquired; put one after it, in the same thread",
         ),
-        (["", "", own, mine], "still write it at PTX line 17: no `__threadfence()` lies between"),
+        (
+            ["", "", own, mine],
+            "`volatile` orders no accesses, and no `__threadfence()` lies between",
+        ),
     ] {
         for schedule in SCHEDULES {
             let (faults, text) = run(&volatile(&tickets(parts)), 2, 64, schedule);
@@ -221,12 +224,13 @@ fn a_word_with_a_value_and_its_flag_is_relaxed() {
             "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra end;\nsetp.ne.u32 %p2, %r2, 0;\n@%p2 bra poll;\n\
              mov.u64 %rd5, 0x100000007;\n{store}.u64 [%rd1], %rd5;\nbra end;\n\
              poll: {load}.u64 %rd6, [%rd1];\nshr.u64 %rd7, %rd6, 32;\n\
-             setp.eq.u64 %p3, %rd7, 0;\n@%p3 bra poll;\nend:"
+             setp.eq.u64 %p3, %rd7, 0;\n@%p3 bra poll;\nst.global.u64 [%rd1+64], %rd6;\nend:"
         )
     };
     let (volatile, relaxed) = ("volatile.global", "relaxed.gpu.global");
-    let words = "a volatile access is no synchronization; store and load this word with an atomic \
-                 or with `.relaxed` (`st.relaxed` and `ld.relaxed`, or `cuda::atomic_ref`)";
+    let words = "`volatile` is not for communication between threads; store and load this word \
+                 with an atomic or with `.relaxed` (`st.relaxed` and `ld.relaxed`, or \
+                 `cuda::atomic_ref`)";
     for (store, load, expected) in [
         (volatile, volatile, Some((Fault::UnorderedVolatile, words))),
         (
@@ -266,7 +270,7 @@ fn a_word_with_a_value_and_its_flag_is_relaxed() {
 /// Thread 0 of block 0 stores a value and its flag, and other threads of both blocks poll the flag. All
 /// accesses are volatile.
 #[test]
-fn a_volatile_flag_is_no_synchronization() {
+fn a_volatile_flag_alone_orders_nothing() {
     let mail = |before: &str, after: &str| {
         format!(
             "setp.gt.u32 %p1, %r1, 1;\n@%p1 bra end;\nor.b32 %r3, %r1, %r2;\n\
@@ -276,7 +280,7 @@ fn a_volatile_flag_is_no_synchronization() {
              @%p3 bra poll;\n{after}\nld.volatile.global.u32 %r6, [%rd1+4];\nend:"
         )
     };
-    let volatile = "a volatile access is no synchronization, and ";
+    let volatile = "`volatile` orders no accesses, and ";
     for (before, after, words) in [
         ("", "", "no `__threadfence()` lies between the store and the store to the flag"),
         ("membar.gl;", "", "no `__threadfence()` follows the load of the flag"),
@@ -288,7 +292,32 @@ fn a_volatile_flag_is_no_synchronization() {
             let value: Vec<&str> = text.lines().filter(|line| line.contains("`in[1]`")).collect();
             let said = value.iter().all(|l| l.contains(words) && l.contains(volatile));
             assert_eq!(value.is_empty(), words.is_empty(), "{schedule}: {text}");
+            assert_eq!(value.len(), text.lines().count(), "{schedule}: {text}");
             assert!(said && !text.contains("__syncwarp"), "{schedule} {before} {after}: {text}");
+        }
+    }
+}
+
+/// Volatile values that pass through a ticket need the same fences as plain ones.
+#[test]
+fn a_volatile_value_needs_the_fences_of_a_plain_one() {
+    let fence = "membar.gl;";
+    for (before, after, words) in [
+        (fence, fence, ""),
+        (fence, "", "no `__threadfence()` follows the atomic"),
+        ("", fence, "no `__threadfence()` lies between the store and the atomic"),
+    ] {
+        let body =
+            ["", before, after, "@!%p1"].into_iter().zip(["EARLY", "MIDDLE", "LATE", "TAKES"]);
+        let body = body.fold(TICKETS.to_owned(), |text, (part, name)| text.replace(name, part));
+        let body = body.replace("st.global.u32 [%rd3", "st.volatile.global.u32 [%rd3");
+        let body = body.replace("ld.global.u32 %r8", "ld.volatile.global.u32 %r8");
+        for schedule in SCHEDULES {
+            let (faults, text) = run(&body, 2, 64, schedule);
+            assert_eq!(faults.is_empty(), words.is_empty(), "{schedule}: {text}");
+            assert!(faults.iter().all(|fault| *fault == Fault::UnorderedVolatile), "{text}");
+            let said = text.contains("`volatile` orders no accesses, and") && text.contains(words);
+            assert!(said || words.is_empty(), "{schedule}: {text}");
         }
     }
 }

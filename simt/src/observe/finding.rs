@@ -14,8 +14,8 @@ pub enum Fault {
     /// Two unordered accesses to the same address. At least one of the accesses is a write, and at
     /// least one is weak.
     DataRace,
-    /// Two unordered volatile accesses to the same address, at least one of which is a write. PTX
-    /// defines the value of each access, but not their order.
+    /// Two unordered volatile accesses to the same address, at least one of which is a write, unless
+    /// the word is a polled flag. PTX defines the value of each access, but not their order.
     UnorderedVolatile,
     /// A store of the same value to one address by several lanes in one instruction. The result
     /// does not depend on which lane stores last.

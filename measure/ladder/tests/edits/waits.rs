@@ -157,7 +157,7 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             n: "2^18",
             code: 1,
             said: &[
-                "a volatile access is no synchronization; store and load this word with an atomic or with `.relaxed`",
+                "`volatile` is not for communication between threads; store and load this word with an atomic or with `.relaxed`",
             ],
         },
     ),
@@ -179,7 +179,7 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             n: "2^16",
             code: 1,
             said: &[
-                "in one place: thread 0 of block 31 reads (volatile) `slots[0]` at line 56 while thread 0 of block 0 may still write it at line 47: a volatile access is no synchronization; store and load this word with an atomic or with `.relaxed`",
+                "in one place: thread 0 of block 31 reads (volatile) `slots[0]` at line 56 while thread 0 of block 0 may still write it at line 47: `volatile` is not for communication between threads; store and load this word with an atomic or with `.relaxed`",
             ],
         },
     ),
@@ -202,7 +202,8 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             n: "2^16",
             code: 1,
             said: &[
-                "in 2 places: thread 0 of block 31 reads (volatile) `slots[1]` at line 61 while thread 0 of block 0 may still write it at line 50: a volatile access is no synchronization; store and load this word with an atomic",
+                "in one place: thread 0 of block 31 reads (volatile) `slots[0]` at line 6",
+                "while thread 0 of block 0 may still write it at line 49: `volatile` orders no accesses, and no `__threadfence()` lies between the store and the store to the flag at line 50",
             ],
         },
     ),
@@ -226,8 +227,45 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             code: 1,
             said: &[
                 "in one place: thread 0 of block 31 reads (volatile) `slots[0]` at line 6",
-                "while thread 0 of block 0 may still write it at line 49: a volatile access is no synchronization, and no `__threadfence()` follows the load of the flag at line 62",
+                "while thread 0 of block 0 may still write it at line 49: `volatile` orders no accesses, and no `__threadfence()` follows the load of the flag at line 62",
             ],
+        },
+    ),
+    (
+        "v6-shuffle",
+        Edit {
+            name: "74-volatile-flags-with-fences",
+            edits: FLAGGED,
+            n: "2^16",
+            code: 0,
+            said: &["verified"],
+        },
+    ),
+    (
+        "v9-single-pass",
+        Edit {
+            name: "75-volatile-flags-of-blocks",
+            edits: FLAGS,
+            n: "2^16",
+            code: 0,
+            said: &["verified"],
+        },
+    ),
+    (
+        "v9-single-pass",
+        Edit {
+            name: "76-volatile-flags-without-acquire",
+            edits: &[
+                FLAGS[0],
+                FLAGS[1],
+                (
+                    "        __threadfence(); // The partial sums of all",
+                    "        // The partial sums of all",
+                ),
+            ],
+            n: "2^16",
+            code: 1,
+            said: &["in one place", "no `__threadfence()` follows the load of the flag"],
         },
     ),
     (
@@ -277,5 +315,30 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             code: 1,
             said: &["a value of the shuffle at line 24, but the source lane does not take part"],
         },
+    ),
+];
+
+/// Each warp's sum passes to the first warp through a word and its flag.
+const FLAGGED: &[(&str, &str)] = &[
+    (
+        "    if (tid % 32 == 0) shared[tid / 32] = sum;\n    __syncthreads();\n",
+        "    __shared__ volatile unsigned int ready[32];\n    if (tid < 32) ready[tid] = tid >= Block / 32;\n    __syncthreads();\n    if (tid % 32 == 0) { shared[tid / 32] = sum; __threadfence_block(); ready[tid / 32] = 1; }\n",
+    ),
+    (
+        "    if (tid < 32) {\n        sum = tid",
+        "    if (tid < 32) {\n        while (!ready[tid]);\n        __threadfence_block();\n        sum = tid",
+    ),
+];
+
+/// Each block sets its flag. The first block polls the flags, and clears them for the next launch.
+const FLAGS: &[(&str, &str)] = &[
+    (
+        "// A call of add replaces",
+        "__device__ volatile unsigned int flags[4096];\n// A call of add replaces",
+    ),
+    (
+        "last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1;",
+        "flags[blockIdx.x] = 1;\nlast = blockIdx.x == 0;\n\
+         if (last) for (int b = 0; b < gridDim.x; b++) { while (flags[b] == 0); flags[b] = 0; }",
     ),
 ];

@@ -46,8 +46,15 @@ impl Accessor<'_> {
             self.unseen(cell.observed(spill), &entry, writes, target);
         }
         let last = cell.write;
-        let saw =
-            entry.strength() == Strength::Weak && self.saw(cell.seen(spill), &last, target.lane);
+        // A volatile store may follow the load that saw the store, too.
+        let follows = match entry.strength() {
+            Strength::Weak => true,
+            Strength::Volatile => writes,
+            Strength::Strong | Strength::Async => false,
+        };
+        let polled = follows
+            && self.saw(cell.seen(spill), &last, target.lane)
+            && self.reports.is_polled(entry.pc());
         let mut raced = Vec::new();
         let this: &Self = self;
         let atomic = this.access.is_some_and(|access| access.kind.is_atomic());
@@ -56,14 +63,10 @@ impl Accessor<'_> {
             writes,
             atomic,
             spill,
-            |e| this.knows(target.lane, e),
+            |e| polled && *e == last || this.knows(target.lane, e),
             |e, wrote| raced.push((*e, wrote)),
         );
-        let polled = saw && self.reports.is_polled(entry.pc());
         for (e, wrote) in raced {
-            if polled && wrote && e == last {
-                continue;
-            }
             self.raced(&e, wrote, &entry, writes, target);
         }
     }

@@ -20,6 +20,14 @@ pub(super) fn cure(pair: &Pair<'_>) -> String {
             kernel.place(signal)
         );
     }
+    if fences.signal < fences.store {
+        return format!(
+            "this store follows the {} at {}, which therefore does not show that the value is \
+             complete; store the value before it",
+            noun(kernel, signal),
+            kernel.place(signal)
+        );
+    }
     fences.lack().or_else(|| fences.split()).unwrap_or_else(|| {
         format!(
             "the fences are there, but this block does not know that the value is complete; use it \

@@ -4,6 +4,7 @@ use super::code::{changes_in_place, has};
 use super::pair::{Apart, Pair, Side};
 use super::shadow::Strength;
 use super::{blocks, copied, polled};
+use crate::flags::Use;
 use crate::flow::read;
 use crate::inst::{Address, AtomOp, Inst, MbarOp, Op, Sync};
 use crate::kernel::Kernel;
@@ -20,8 +21,6 @@ pub(super) enum Cure {
     Blocks,
     /// The remedy for volatile accesses to a word, whose flag is another word.
     Volatile,
-    /// The remedy for volatile accesses to data of two blocks.
-    VolatileData,
     /// The remedy for a missing block barrier between two instructions, of which the second one is at
     /// an earlier line.
     Back(u32, u32),
@@ -42,11 +41,8 @@ impl Pair<'_> {
             ),
             Cure::Copy => copied::cure(self, place),
             Cure::Blocks => blocks::cure(self),
-            Cure::Volatile => {
-                format!("a volatile access is no synchronization, and {}", blocks::cure(self))
-            }
-            Cure::VolatileData => match blocks::lack(self) {
-                Some(lack) => format!("{lack} (a volatile access is no synchronization)"),
+            Cure::Volatile => match blocks::lack(self) {
+                Some(lack) => format!("`volatile` orders no accesses, and {lack}"),
                 None => polled::VOLATILE.into(),
             },
             Cure::Mask(pc, mask, other) => {
@@ -109,14 +105,17 @@ impl Pair<'_> {
                 && a.strength == Strength::Volatile
                 && b.strength == Strength::Volatile =>
             {
-                (VOLATILE_FLAG, BLOCK)
+                (VOLATILE_WORD, BLOCK)
             }
             _ if one_block => return (self.missing(), BLOCK),
             _ if *apart == Apart::Cluster || *space == Space::Shared => {
                 ("a `cluster.sync()` is missing between them", BEYOND)
             }
             _ if a.strength == Strength::Volatile && b.strength == Strength::Volatile => {
-                return (Cure::VolatileData, BEYOND);
+                match self.tests() {
+                    true => (polled::VOLATILE, BEYOND),
+                    false => return (Cure::Volatile, BEYOND),
+                }
             }
             // Polled words and counters; data that are read plainly may be ordered by fences.
             _ if self.is_plain_beside_atomic() => (ONE_PLAIN, BEYOND),
@@ -144,6 +143,12 @@ impl Pair<'_> {
     /// Returns whether the first access is the initialization of an `mbarrier`.
     pub(super) fn starts(&self) -> bool {
         starts(self.kernel, self.a.pc)
+    }
+
+    /// Returns whether both accesses are stores, or one is a load whose value is only compared.
+    fn tests(&self) -> bool {
+        let load = if self.a.writes { &self.b } else { &self.a };
+        load.writes || Use::of(&self.kernel.insts, load.pc as usize).tests
     }
 
     /// Returns whether a plain store meets an atomic or volatile access, or a plain read meets one
@@ -215,10 +220,10 @@ const NARROW_MBARRIER: &str = "an mbarrier is between them, but its default scop
 
 const BOTH_ATOMIC: &str = "make both accesses atomic, or put a `__syncthreads()` between them";
 
-const VOLATILE_FLAG: &str = "a volatile access is no synchronization; put a `__syncthreads()` between \
-                             them, or, if one thread polls the other's flag, store and load it with \
-                             `st.relaxed` and `ld.relaxed` or with `cuda::atomic_ref`, and put a \
-                             `__threadfence_block()` before the store and after the load";
+const VOLATILE_WORD: &str = "`volatile` is not for communication between threads; put a `__syncthreads()` \
+                             between them, or, if the word itself tells that it is complete, \
+                             store and load it with an atomic or with `.relaxed` (`st.relaxed` \
+                             and `ld.relaxed`, or `cuda::atomic_ref`)";
 
 pub(super) const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
                          relaxed (`st.relaxed` or `cuda::atomic_ref`), or move it to the block that \

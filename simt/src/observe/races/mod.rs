@@ -297,6 +297,7 @@ impl Observer for Races {
         self.reports.found.begin(launch.kernel.name(), launch.number);
         self.reports.scene = Some(Arc::new(Scene::new(launch)));
         self.reports.done = Done::default();
+        self.reports.uses.clear();
     }
 
     fn launch_end(&mut self, _: &LaunchInfo<'_>) {

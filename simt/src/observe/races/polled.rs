@@ -37,11 +37,9 @@ pub(super) fn cure(pair: &Pair<'_>) -> Option<Cure> {
     }
 }
 
-/// The remedy for a word that threads poll or test.
-pub(super) const VOLATILE: &str = "a volatile access is no synchronization; store and load this word with an atomic or with \
-     `.relaxed` (`st.relaxed` and `ld.relaxed`, or `cuda::atomic_ref`), and if it is the flag of \
-     another word, with `.release` and `.acquire`, or with a `__threadfence()` before the store and \
-     after the load";
+/// The remedy for a volatile word that carries a value. A polled flag is not reported.
+pub(super) const VOLATILE: &str = "`volatile` is not for communication between threads; store and load this word with an atomic \
+     or with `.relaxed` (`st.relaxed` and `ld.relaxed`, or `cuda::atomic_ref`)";
 
 const POLLED_WEAKLY: &str = "the load polls this word but is plain (weak); let it be relaxed \
                              (`ld.relaxed` or `cuda::atomic_ref`) or an atomic, and if the word is \

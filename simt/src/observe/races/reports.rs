@@ -1,13 +1,15 @@
 //! The findings of the race check. Each pair of instructions is listed once.
 
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::code::changes_in_place;
 use super::done::Done;
 use super::pair::{Apart, Pair, Side};
 use super::shadow::Strength;
+use crate::flags::Use;
 use crate::inst::Op;
-use crate::model::Space;
+use crate::model::{Order, Space};
 use crate::observe::finding::{Fault, Finding};
 use crate::observe::found::{BEYOND, Found, Key};
 use crate::observe::scene::Scene;
@@ -18,6 +20,8 @@ pub(super) struct Reports {
     pub(super) found: Found,
     pub(super) scene: Option<Arc<Scene>>,
     pub(super) done: Done,
+    /// The uses of the values of volatile loads, by instruction.
+    pub(super) uses: FxHashMap<u32, Use>,
 }
 
 impl Reports {
@@ -64,6 +68,27 @@ impl Reports {
         guess(a, b) || guess(b, a)
     }
 
+    /// Returns whether two accesses are a volatile store and a volatile load; `None` if they are not.
+    /// The result states whether the word is a flag: the loaded value is only compared, and decides
+    /// whether it is loaded again. If the store is the first one after a fence, and therefore recorded
+    /// as strong, one of the two is sufficient.
+    fn is_flag(&mut self, a: &Side, b: &Side) -> Option<bool> {
+        let insts = &self.scene.as_ref()?.kernel.insts;
+        let (store, load) = if a.writes { (a, b) } else { (b, a) };
+        let (Op::Store { memory: to, .. }, Op::Load { memory: from, .. }) =
+            (&insts.get(store.pc as usize)?.op, &insts.get(load.pc as usize)?.op)
+        else {
+            return None;
+        };
+        if [to.order, from.order] != [Order::Volatile; 2] {
+            return None;
+        }
+        let publishes = store.strength == Strength::Strong;
+        let of = || Use::of(insts, load.pc as usize);
+        let Use { polls, tests } = *self.uses.entry(load.pc).or_insert_with(of);
+        Some(polls && tests || publishes && (polls || tests))
+    }
+
     #[cold]
     pub(super) fn race(&mut self, a: Side, b: Side, apart: Apart, space: Space, address: u64) {
         let strong = |s: Strength| matches!(s, Strength::Volatile | Strength::Strong);
@@ -71,6 +96,11 @@ impl Reports {
         if self.is_guess(&a, &b) {
             return;
         }
+        let flag = self.is_flag(&a, &b);
+        let [a, b] = [a, b].map(|side| match flag {
+            Some(_) => Side { strength: Strength::Volatile, ..side },
+            None => side,
+        });
         let Some(scene) = &self.scene else { return };
         // If several threads update the same element, updates are lost even if the stored values
         // happen to be equal.
@@ -79,7 +109,9 @@ impl Reports {
         let pair = Pair { kernel: &scene.kernel, a, b, apart, space, done: &self.done };
         let mixed = pair.is_mixed();
         let fault = match (a.strength, b.strength) {
-            (Strength::Volatile, Strength::Volatile) if reach && !mixed => Fault::UnorderedVolatile,
+            (Strength::Volatile, Strength::Volatile) if reach && !mixed && flag != Some(true) => {
+                Fault::UnorderedVolatile
+            }
             _ if apart == Apart::Same => Fault::SameValue,
             // Atomics and other strong accesses to the same bytes may conflict, because they are
             // intended for concurrent access.

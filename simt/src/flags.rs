@@ -1,0 +1,108 @@
+//! Finds the volatile loads that read a word only as a flag.
+//!
+//! The accesses to a polled flag are meant to be unordered, and PTX gives volatile accesses the
+//! meaning of relaxed ones. A word that carries a value is another matter: the warp tail of old
+//! kernels adds volatile words that no barrier orders.
+
+use rustc_hash::FxHashSet;
+
+use crate::flow::{Reg, written};
+use crate::guesses::{computes, sources};
+use crate::inst::{Inst, Op, Sync};
+use crate::tickets::{controlled, reach};
+
+/// The use of a loaded value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Use {
+    /// The value decides whether the same word is loaded again.
+    pub(crate) polls: bool,
+    /// The value decides a branch, and reaches nothing but comparisons.
+    pub(crate) tests: bool,
+}
+
+impl Use {
+    /// Returns the use of the value of a load.
+    pub(crate) fn of(insts: &[Inst], load: usize) -> Use {
+        let Op::Load { memory, dsts } = &insts[load].op else {
+            return Use { polls: false, tests: false };
+        };
+        let word: Vec<Reg> = dsts.iter().filter_map(|dst| written(*dst)).collect();
+        // A comparison ends the flow of the value: like a branch, its result is one bit of control.
+        let value = closure(insts, &word, |op, reg| computes(op) && !is_predicate(reg));
+        let all = closure(insts, &word, |op, _| computes(op) || votes(op));
+        let again = |pc: usize| match &insts[pc].op {
+            Op::Load { memory: other, .. } => {
+                pc == load || (other.window, other.addr) == (memory.window, memory.addr)
+            }
+            _ => false,
+        };
+        // A predicate may have several values, of which a branch tests one.
+        let decides = |pc: usize, reg: Reg| {
+            let writers = insts.iter().enumerate().filter(|(_, inst)| writes(inst, reg));
+            writers.filter(|(_, inst)| inputs(inst).any(|reg| all.contains(&reg))).any(|(at, _)| {
+                let ends = |at: usize| writes(&insts[at], reg) && insts[at].guard.is_none();
+                reach(insts, at, ends)[pc]
+            })
+        };
+        let branches: Vec<usize> = (0..insts.len())
+            .filter(|&pc| matches!(insts[pc].op, Op::Branch(_) | Op::Exit))
+            .filter(|&pc| {
+                guard(&insts[pc]).is_some_and(|reg| all.contains(&reg) && decides(pc, reg))
+            })
+            .collect();
+        let repeats =
+            |pc: &usize| (0..).zip(controlled(insts, *pc)).any(|(at, may)| may && again(at));
+        let uses = |inst: &Inst| sources(&inst.op).iter().any(|reg| value.contains(reg));
+        Use {
+            polls: branches.iter().any(repeats),
+            tests: !branches.is_empty()
+                && insts.iter().all(|inst| computes(&inst.op) || !uses(inst)),
+        }
+    }
+}
+
+/// Returns the registers that get their values from these registers through certain operations, and
+/// through operations that run under a predicate among them.
+fn closure(insts: &[Inst], from: &[Reg], through: impl Fn(&Op, Reg) -> bool) -> FxHashSet<Reg> {
+    let mut found: FxHashSet<Reg> = from.iter().copied().collect();
+    loop {
+        let before = found.len();
+        for inst in insts {
+            if inputs(inst).any(|reg| found.contains(&reg)) {
+                inst.op.registers(&mut |_, _| {}, &mut |dst| {
+                    found.extend(written(dst).filter(|reg| through(&inst.op, *reg)));
+                });
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+/// Returns whether an operation combines predicates of the lanes of a warp.
+fn votes(op: &Op) -> bool {
+    let vote = |op: &Sync| {
+        matches!(op, Sync::VoteAll { .. } | Sync::VoteAny { .. } | Sync::VoteUni { .. })
+    };
+    matches!(op, Op::Sync { op, .. } if vote(op))
+}
+
+fn is_predicate(reg: Reg) -> bool {
+    reg & 3 == 2
+}
+
+/// Returns the registers that an instruction reads, with that of its guard.
+fn inputs(inst: &Inst) -> impl Iterator<Item = Reg> {
+    sources(&inst.op).into_iter().chain(guard(inst))
+}
+
+fn writes(inst: &Inst, reg: Reg) -> bool {
+    let mut found = false;
+    inst.op.registers(&mut |_, _| {}, &mut |dst| found |= written(dst) == Some(reg));
+    found
+}
+
+fn guard(inst: &Inst) -> Option<Reg> {
+    inst.guard.map(|(p, _)| u32::from(p) << 2 | 2)
+}
