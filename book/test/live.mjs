@@ -184,6 +184,8 @@ async function edit(page) {
     if (!await touch(page, steps[0])) return;
     await page.eval(`document.querySelector(".lv-bar button").click()`);
     expect(await until(page, `!!document.querySelector(".lv-edit textarea")`), "the PTX cannot be edited");
+    // The numbers follow the text in an event.
+    await until(page, `document.querySelector(".lv-numbers").scrollTop > 100`);
     const beside = await page.eval(`(() => { const [a, n] = [".lv-edit textarea", ".lv-numbers"].map(name => document.querySelector(name)); return [a.getBoundingClientRect().top - n.getBoundingClientRect().top, a.scrollTop - n.scrollTop, a.scrollTop]; })()`);
     expect(Math.abs(beside[0]) < 1 && Math.abs(beside[1]) <= 1 && beside[2] > 100, `the numbers of lines stand not beside them: ${beside}`);
     const type = text => page.eval(`(async () => {
