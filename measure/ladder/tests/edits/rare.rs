@@ -128,4 +128,17 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             ],
         },
     ),
+    (
+        "v10-fixed-tree",
+        Edit {
+            name: "89-one-chunk-too-few",
+            edits: &[(
+                "threadIdx.x < chunks ? partials",
+                "threadIdx.x < min(chunks, 255u) ? partials",
+            )],
+            n: "2^17",
+            code: 1,
+            said: &["partial sums 0 to 255", "`--n 2101248`"],
+        },
+    ),
 ];
