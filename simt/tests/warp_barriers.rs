@@ -1,4 +1,4 @@
-//! Tests a `__syncwarp()` that not all lanes of its mask execute together.
+//! Tests a `__syncwarp()` or a shuffle that not all lanes of its mask execute together.
 //!
 //! On sm_70 and newer, lanes may execute different calls, and the barrier does not wait for exited
 //! lanes. On every GPU, PTX for older targets requires all lanes to execute the same instruction in
@@ -109,5 +109,29 @@ fn before_volta_the_lanes_of_a_warp_share_a_block_barrier() {
         assert_eq!(run(70, SPLIT, 64, schedule), Default::default());
         let (error, found) = run(60, SPLIT, 64, schedule);
         assert!(!error.is_empty() || !found.is_empty(), "{schedule} accepts it for sm_60");
+    }
+}
+
+/// A shuffle in one instruction, in two, and by half of the warp when the other half has returned.
+#[test]
+fn before_volta_all_lanes_must_execute_the_same_shuffle() {
+    let shuffle = "shfl.sync.down.b32 %r3, %r1, 1, 31, -1;";
+    let with = |body: &str| body.replace("bar.warp.sync -1;", shuffle);
+    for schedule in SCHEDULES {
+        for threads in [32, 33, 48, 64] {
+            assert_eq!(run(60, shuffle, threads, schedule), Default::default());
+        }
+        for body in [APART, RETURNED] {
+            assert_eq!(run(70, &with(body), 32, schedule), Default::default(), "{schedule}");
+            let (error, found) = run(60, &with(body), 32, schedule);
+            assert!(error.is_empty() && !found.is_empty(), "{schedule}: {error}");
+            for (fault, said) in found {
+                assert_eq!(fault, Fault::DivergentBarrier, "{schedule}: {said}");
+                assert!(
+                    said.contains("16 of the 32 lanes in the mask of the warp-wide operation"),
+                    "{said}"
+                );
+            }
+        }
     }
 }

@@ -156,10 +156,10 @@ impl Team<'_> {
                 }
             }
         }
+        if self.env.in_convergence {
+            self.in_convergence(w, parts, members, obs);
+        }
         if asked == Some(&Sync::Barrier) {
-            if self.env.in_convergence {
-                self.in_convergence(w, parts, members, obs);
-            }
             let mut lanes = vec![0; self.per_block()];
             lanes[self.warps[w].index as usize] = here;
             let block = self.blocks[self.warps[w].block].id;
@@ -263,8 +263,8 @@ impl Team<'_> {
 }
 
 impl Team<'_> {
-    /// Reports a warp barrier whose members are not all at the same instruction; PTX for targets
-    /// before sm_70 forbids such a barrier.
+    /// Reports a warp-wide operation whose members are not all at the same instruction; PTX for
+    /// targets before sm_70 forbids such an operation.
     fn in_convergence<O: Observer>(
         &self,
         w: usize,

@@ -13,6 +13,7 @@ use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
 use super::scene::Scene;
 use super::uses;
+use crate::inst::{self, Op};
 use crate::observer::{Arrive, At, Complete, LaunchInfo, Level, Observer, Parted, Unwritten, Use};
 use crate::{Trap, TrapKind};
 
@@ -155,6 +156,10 @@ impl Observer for Sync {
         self.found.add(key, 1, || {
             let lane = at.mask.trailing_zeros() & 31;
             let site = scene.site(at.block.index, at.linear(lane), at.pc, "wait");
+            let noun = match &scene.kernel.insts[at.pc as usize].op {
+                Op::Sync { op, .. } if **op != inst::Sync::Barrier => "warp-wide operation",
+                _ => "`__syncwarp()`",
+            };
             let count = |lanes: u32| lanes.count_ones();
             let mut others = Vec::new();
             if let Some(pc) = parted.other {
@@ -170,7 +175,7 @@ impl Observer for Sync {
             }
             Finding {
                 detail: format!(
-                    "{} of the {} lanes in the mask of the `__syncwarp()` at {} reach it, and {}: \
+                    "{} of the {} lanes in the mask of the {noun} at {} reach it, and {}: \
                      PTX for {} requires all of them to converge there (PTX for sm_70 does not)",
                     count(at.mask),
                     count(parted.members),
@@ -178,9 +183,10 @@ impl Observer for Sync {
                     others.join(", and "),
                     scene.kernel.target()
                 ),
-                cure: "put the condition around the work, not around the `__syncwarp()`, or \
-                       put only the lanes that reach it in its mask"
-                    .into(),
+                cure: format!(
+                    "put the condition around the work, not around the {noun}, or put only the \
+                     lanes that reach it in its mask"
+                ),
                 ..scene.finding(Fault::DivergentBarrier, vec![site])
             }
         });
