@@ -36,7 +36,8 @@ pub fn counted(watch: Watch) -> Counters {
 }
 
 /// Returns the findings of the checks in a [`Watch`], with probable causes before their effects:
-/// divergent barriers, then variables that were never set, then races, then all others.
+/// variables that were never set, then divergent barriers, then memory that was never written, then
+/// all others.
 pub fn findings(watch: &Watch) -> Vec<Finding> {
     let (_, races, memory, sync, _) = watch;
     let races = races.as_ref().map(Races::findings);
@@ -46,16 +47,16 @@ pub fn findings(watch: &Watch) -> Vec<Finding> {
         [races, memory, sync].into_iter().flatten().flatten().cloned().collect();
     let raced: Vec<Finding> = all.iter().filter(|f| f.fault == Fault::DataRace).cloned().collect();
     all.sort_by_key(|finding| match finding.fault {
-        Fault::DivergentBarrier => 0,
-        Fault::Unset => 1,
+        Fault::Unset => 0,
+        Fault::DivergentBarrier => 1,
         // A thread may read an element too early, which the race check reports.
         Fault::Uninitialized
             if finding.space != Some(Space::Global)
                 && raced.iter().all(|race| race.array() != finding.array()) =>
         {
-            1
+            2
         }
-        _ => 2,
+        _ => 3,
     });
     all
 }
