@@ -59,52 +59,53 @@ fn a_lock_taken_by_each_lane_in_turn() {
     }
 }
 
-/// In this order, the first block starts last, when the second one only polls. The second block keeps
-/// the number of polls in local memory.
-#[test]
-fn a_block_that_polls_may_use_local_memory() {
-    let body = "
-        .local .align 4 .b8 polls[4];
-        mov.u32 %r1, %ctaid.x;
+/// Runs two blocks, of which the first one sets a flag and the second one executes `polls` until it
+/// is set (`%r2`). In this order, the first block starts last, when the second one only polls.
+fn polled(polls: &str, threads: u32) {
+    let body = format!(
+        "mov.u32 %r1, %ctaid.x;
         setp.eq.u32 %p1, %r1, 0;
         @%p1 bra give;
-        mov.u32 %r2, 0;
-        st.local.u32 [polls], %r2;
-        wait: ld.local.u32 %r2, [polls];
-        add.u32 %r2, %r2, 1;
-        st.local.u32 [polls], %r2;
-        ld.volatile.global.u32 %r2, [%rd1];
+        {polls}
         setp.eq.u32 %p2, %r2, 0;
         @%p2 bra wait;
         st.global.u32 [%rd1+4], %r2;
         bra done;
         give: st.volatile.global.u32 [%rd1], 7;
-        done:";
-    assert_eq!(run(body, 2, 32, Schedule::Adversarial(2)).unwrap()[1], 7);
+        done:"
+    );
+    assert_eq!(run(&body, 2, threads, Schedule::Adversarial(2)).unwrap()[1], 7);
+}
+
+/// The second block keeps the number of polls in local memory.
+#[test]
+fn a_block_that_polls_may_use_local_memory() {
+    polled(
+        ".local .align 4 .b8 polls[4];
+        mov.u32 %r2, 0;
+        st.local.u32 [polls], %r2;
+        wait: ld.local.u32 %r2, [polls];
+        add.u32 %r2, %r2, 1;
+        st.local.u32 [polls], %r2;
+        ld.volatile.global.u32 %r2, [%rd1];",
+        32,
+    );
 }
 
 /// All threads of the second block learn what one thread reads, through shared memory.
 #[test]
 fn a_block_that_polls_may_use_shared_memory_and_barriers() {
-    let body = "
-        mov.u32 %r1, %ctaid.x;
-        setp.eq.u32 %p1, %r1, 0;
-        @%p1 bra give;
-        mov.u32 %r3, %tid.x;
+    polled(
+        "mov.u32 %r3, %tid.x;
         setp.ne.u32 %p3, %r3, 0;
         wait: @%p3 bra others;
         ld.volatile.global.u32 %r2, [%rd1];
         st.shared.u32 [room], %r2;
         others: bar.sync 0;
         ld.shared.u32 %r2, [room];
-        bar.sync 0;
-        setp.eq.u32 %p2, %r2, 0;
-        @%p2 bra wait;
-        st.global.u32 [%rd1+4], %r2;
-        bra done;
-        give: st.volatile.global.u32 [%rd1], 7;
-        done:";
-    assert_eq!(run(body, 2, 64, Schedule::Adversarial(2)).unwrap()[1], 7);
+        bar.sync 0;",
+        64,
+    );
 }
 
 #[test]

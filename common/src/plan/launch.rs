@@ -103,6 +103,11 @@ impl Plan {
         self.scratch.iter().any(|kind| matches!(kind, Scratch::Zeroed(_) | Scratch::Messages(_)))
     }
 
+    /// Returns whether a buffer has slots for messages.
+    pub fn has_messages(&self, buffer: Buffer) -> bool {
+        matches!(buffer, Buffer::Scratch(index) if matches!(self.scratch[index], Scratch::Messages(_)))
+    }
+
     /// Returns the size of a scratch buffer, in bytes.
     pub fn scratch_bytes(&self, index: usize, element: Element) -> u64 {
         match self.scratch[index] {

@@ -310,22 +310,16 @@ impl<'d> Job<'d> {
 
     /// Reads the sums of every stage of the last run, but no messages, which may be cleared.
     pub(super) fn sums<T: Scalar>(&self) -> Result<Vec<(Holds, Vec<T>)>> {
-        let mail = |sums| match sums {
-            Buffer::Scratch(index) => matches!(self.plan.scratch[index], Scratch::Messages(_)),
-            _ => false,
-        };
         let stages = self.plan.launches.iter().flat_map(|launch| &launch.stages);
-        let kept = stages.filter(|stage| !mail(stage.sums));
+        let kept = stages.filter(|stage| !self.plan.has_messages(stage.sums));
         kept.map(|stage| Ok((stage.holds, self.output(stage.sums, stage.holds.count())?))).collect()
     }
 
     /// Reads the first `count` elements that a stage wrote in the last run.
     pub fn output<T: Scalar>(&self, buffer: Buffer, count: u64) -> Result<Vec<T>> {
-        let (memory, mail) = match buffer {
-            Buffer::Scratch(index) => {
-                (&self.scratch[index], matches!(self.plan.scratch[index], Scratch::Messages(_)))
-            }
-            Buffer::Result => (&self.result, false),
+        let memory = match buffer {
+            Buffer::Scratch(index) => &self.scratch[index],
+            Buffer::Result => &self.result,
             Buffer::Input => {
                 let text = format!(
                     "the plan of {} writes to its input: let it write to a scratch buffer",
@@ -336,7 +330,7 @@ impl<'d> Job<'d> {
         };
         let mut values = vec![T::ZERO; count as usize];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
-        if mail {
+        if self.plan.has_messages(buffer) {
             let mut boxes = vec![0; 2 * bytes.len()];
             self.device.read(memory, &mut boxes)?;
             // The upper half of each slot is the flag.

@@ -55,8 +55,8 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
         if launch.cluster > 1 || grid < 4 || plan.check(&chip).is_err() {
             continue;
         }
-        // The last block may wait for the others, and has fewer elements. Another block, far from
-        // the end, finds an index whose error is a multiple of the input's period.
+        // The last block may wait for the others, and has fewer elements. A second block runs because
+        // the elements at a wrong index can have the expected values by chance.
         for block in [grid - 2, grid / 8 * 5] {
             let Some(sums) = sums(stage.holds, block, grid) else { continue };
             let ranges = || sums.iter().flat_map(|&sum| stage.holds.ranges(n, sum));
@@ -177,10 +177,7 @@ impl<T: Scalar> Block<'_, T> {
         {
             return Ok(Some(format!("{what}, the checks found: {}", finding.sentence())));
         }
-        let mail = match stage.sums {
-            Buffer::Scratch(index) => matches!(self.plan.scratch[index], Scratch::Messages(_)),
-            _ => false,
-        };
+        let mail = self.plan.has_messages(stage.sums);
         for &index in &self.sums {
             let mut bytes = vec![0; if mail { 2 * size as usize } else { size as usize }];
             let at = address(stage.sums) + index * bytes.len() as u64;

@@ -3,7 +3,7 @@
 use std::{fmt, ops::Range};
 
 use super::verdict::Verdict;
-use crate::plan::{Buffer, Plan, Scratch, Stage};
+use crate::plan::{Buffer, Plan, Stage};
 
 /// A partial sum that differs from the sum of its elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +51,6 @@ impl WrongPartial {
         unwritten: bool,
     ) -> WrongPartial {
         let launch = &plan.launches[number - 1];
-        let mail = |buffer: usize| matches!(plan.scratch[buffer], Scratch::Messages(_));
         let ranges: Vec<Range<u64>> = stage.holds.ranges(n, index).collect();
         WrongPartial {
             launch: number,
@@ -66,7 +65,7 @@ impl WrongPartial {
             near: false,
             unwritten,
             sums: stage.sums,
-            mail: matches!(stage.sums, Buffer::Scratch(buffer) if mail(buffer)),
+            mail: plan.has_messages(stage.sums),
             old: false,
         }
     }
