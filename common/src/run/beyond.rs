@@ -6,8 +6,10 @@ use super::{
     job::Job,
     long::wrong_on_long_inputs,
     many::wrong_with_many_sums,
+    often::wrong_in_later_launches,
     orders::wrong_in_other_orders,
     rounding::wrong_rounding,
+    special::wrong_on_specials,
 };
 use crate::{
     Result,
@@ -19,10 +21,12 @@ pub(super) fn wrong_beyond<T: Scalar>(
     asked: Asked<'_, T>,
     job: &Job<'_>,
 ) -> Result<Option<Box<Mismatch>>> {
-    let faults: [&dyn Fn() -> Result<Option<Box<Mismatch>>>; 6] = [
+    let faults: [&dyn Fn() -> Result<Option<Box<Mismatch>>>; 8] = [
         &|| wrong_elsewhere(asked),
         &|| wrong_on_extremes(asked),
+        &|| wrong_on_specials(asked, job.plan()),
         &|| wrong_rounding(asked, job.plan()),
+        &|| wrong_in_later_launches(asked, job.plan()),
         &|| wrong_in_other_orders(asked, job.plan()),
         &|| wrong_with_many_sums(asked, job.plan()),
         &|| wrong_on_long_inputs(asked, &job.program, job.problem.chip),

@@ -178,6 +178,48 @@ impl Extra {
         Ok(Some(Ran { problem, verdict: checked.verdict, sums, wrong }))
     }
 
+    /// Launches a step on `values` as often as `launches` says, without checks. Returns the problem
+    /// and the total of each launch; `None` if the GPU does not meet the kernel's requirements.
+    pub(super) fn totals<T: Scalar>(
+        &self,
+        asked: Asked<'_, T>,
+        values: Vec<T>,
+        launches: usize,
+    ) -> Result<Option<(Problem, Vec<T>)>> {
+        let device = Device::open(Choice::Simt, &Settings { traced: 0, ..asked.settings.clone() })?;
+        let problem = device.problem(self.n as u64, self.block, T::ELEMENT);
+        let Ok(job) = Job::load(&device, asked.step, asked.ptx, problem) else { return Ok(None) };
+        let workload = Workload::of_values_after(&device, self.offset, values)?;
+        let calls = job.calls(workload.warm())?;
+        job.forget()?;
+        let stopped =
+            |error: crate::Error| error.in_extra_run(self.how(asked), &self.repeat(asked));
+        let total = |_| {
+            job.poison_sum()?;
+            device.restart();
+            job.launch(&calls).map_err(stopped)?;
+            job.sum()
+        };
+        let totals = device.unwatched(|| (0..launches).map(total).collect::<Result<_>>())?;
+        Ok(Some((problem, totals)))
+    }
+
+    /// Returns the fault of a total that is not the expected one.
+    pub(super) fn other_total<T: Scalar>(
+        &self,
+        asked: Asked<'_, T>,
+        problem: &Problem,
+        (total, expected): (T, T),
+        cause: &str,
+    ) -> Box<Mismatch> {
+        let (sum, expected) = (total.value(), expected.value());
+        let verdict = Verdict { sum, expected, error: f64::NAN, bound: 0.0, rounded: None };
+        let run = Run::Extra(asked.values.len() as u64);
+        let mut wrong = Mismatch::of(asked.step, problem, run, verdict, None);
+        wrong.leftover = Some(cause.to_owned());
+        Box::new(wrong)
+    }
+
     /// Returns whether the run differs from the run of the same length on the requested GPU. The
     /// plans of some steps do not depend on the GPU.
     fn is_another<T: Scalar>(&self, asked: Asked<'_, T>) -> bool {

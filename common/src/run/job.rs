@@ -295,7 +295,7 @@ impl<'d> Job<'d> {
     }
 
     /// Reads the sum after all earlier launches have finished.
-    fn sum<T: Scalar>(&self) -> Result<T> {
+    pub(super) fn sum<T: Scalar>(&self) -> Result<T> {
         self.device.finish()?;
         let mut sum = [T::ZERO];
         self.fetch(bytemuck::cast_slice_mut(&mut sum))?;

@@ -10,6 +10,7 @@ mod job;
 mod leftover;
 mod long;
 mod many;
+mod often;
 mod orders;
 mod outcome;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod predicted;
 mod refusal;
 mod registers;
 mod rounding;
+mod special;
 mod timing;
 mod why;
 

@@ -63,7 +63,7 @@ fn list<T: Scalar>(values: &[T]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::{
         Step,
@@ -75,7 +75,7 @@ mod tests {
     static ONCE: Step = played::step("once", |problem| rounding(problem, 0));
     static OFTEN: Step = played::step("often", |problem| rounding(problem, 1));
 
-    fn rounding(problem: &Problem, depth: u32) -> Plan {
+    pub(in crate::run) fn rounding(problem: &Problem, depth: u32) -> Plan {
         let mut plan = played::first_thread(problem, 1);
         plan.launches[0].stages[0].depth = depth;
         plan

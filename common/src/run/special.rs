@@ -1,0 +1,130 @@
+//! Runs a step on elements whose sum is NaN or infinite, because a kernel may drop NaN, or round a
+//! sum that is too large to another float.
+
+use super::extra::{Asked, Extra, LEAST};
+use crate::{
+    Element, Result,
+    plan::Plan,
+    sum::{Mismatch, Scalar},
+};
+
+/// The maximum number of elements.
+const MOST: usize = 5003;
+
+/// Elements, their sum, and a description.
+type Special<T> = (Vec<T>, T, &'static str);
+
+/// Runs a step on special elements. Returns a description of the fault, if there is one.
+///
+/// A step whose additions round must return NaN if an element is NaN, because every addition does so.
+/// A step that rounds the exact sum once takes only finite elements, and its sum is infinite if the
+/// exact sum overflows.
+pub(super) fn wrong_on_specials<T: Scalar>(
+    asked: Asked<'_, T>,
+    plan: &Plan,
+) -> Result<Option<Box<Mismatch>>> {
+    if T::ELEMENT == Element::I32 || asked.values.len() < LEAST {
+        return Ok(None);
+    }
+    let specials = if plan.depth() > 0 { vec![unordered(asked.values)] } else { overflowing() };
+    for (values, expected, elements) in specials {
+        let extra = Extra { elements: Some(elements.into()), ..Extra::of(asked, values.len()) };
+        let Some((problem, totals)) = extra.totals(asked, values, 1)? else { continue };
+        let text = |total: &T| total.value().to_string();
+        if let Some(total) = totals.into_iter().find(|total| text(total) != text(&expected)) {
+            return Ok(Some(extra.other_total(asked, &problem, (total, expected), elements)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the first elements, one of them replaced by NaN.
+fn unordered<T: Scalar>(values: &[T]) -> Special<T> {
+    let mut values = values[..values.len().min(MOST)].to_vec();
+    let (place, nan) = (values.len() / 3, float(f64::NAN));
+    values[place] = nan;
+    (values, nan, "one element was NaN, and then the sum is NaN")
+}
+
+/// Returns finite elements whose exact sums overflow.
+fn overflowing<T: Scalar>() -> Vec<Special<T>> {
+    let most = if T::ELEMENT == Element::F64 { f64::MAX } else { f32::MAX.into() };
+    let all = |value| vec![float(value); 33];
+    let mut specials = vec![
+        (all(most), float(f64::INFINITY), "all elements were the largest float"),
+        (all(-most), float(f64::NEG_INFINITY), "all elements were the lowest float"),
+    ];
+    if T::ELEMENT == Element::F32 {
+        // Half of the distance to the next power of two decides.
+        let half = 2f64.powi(103);
+        specials.extend([
+            (vec![float(most), float(half)], float(f64::INFINITY), "the sum rounds to infinity"),
+            (
+                vec![float(most), float(half), float(-1.0)],
+                float(most),
+                "the sum rounds to the largest float",
+            ),
+            (
+                vec![float(most), float(most), float(-most)],
+                float(most),
+                "the sum of the first two elements overflows, but the sum of all does not",
+            ),
+        ]);
+    }
+    specials
+}
+
+/// Converts a float to the element type, which is not an integer.
+fn float<T: Scalar>(value: f64) -> T {
+    match T::ELEMENT {
+        Element::F64 => bytemuck::cast_slice::<f64, T>(&[value])[0],
+        _ => bytemuck::cast_slice::<f32, T>(&[value as f32])[0],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Step,
+        device::{Choice, Device, Settings},
+        plan::Block,
+        run::{played, rounding::tests::rounding},
+    };
+
+    static ONCE: Step = played::step("once", |problem| rounding(problem, 0));
+    static OFTEN: Step = played::step("often", |problem| rounding(problem, 1));
+
+    fn wrong(step: &'static Step, text: &str) -> Option<String> {
+        let settings = &Settings::default();
+        let (ptx, block) = (&played::ptx(text), Block::new(64).unwrap());
+        let values = &[1.0f32; LEAST][..];
+        let device = Device::open(Choice::Simt, settings).unwrap();
+        let plan = (step.plan)(&device.problem(LEAST as u64, block, Element::F32));
+        let asked = Asked { step, ptx, values, block, settings };
+        wrong_on_specials(asked, &plan).unwrap().map(|wrong| wrong.to_string())
+    }
+
+    #[test]
+    fn a_dropped_nan_is_found() {
+        assert_eq!(wrong(&OFTEN, played::TURNING), None);
+        let load = "ld.global.f32 %x, [%in];";
+        let drops = format!("{load}\ntestp.number.f32 %p, %x;\n@!%p mov.f32 %x, 0f00000000;");
+        let said = wrong(&OFTEN, &played::TURNING.replace(load, &drops)).expect("NaN is dropped");
+        for words in ["is NaN, but the kernel gave 2047", "one element was NaN"] {
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_sum_that_overflows_is_infinite() {
+        let said = wrong(&ONCE, played::TURNING).expect("it rounds twice");
+        assert!(said.contains("is 340282346638528860000000000000000000000, but"), "{said}");
+        assert!(said.contains("the sum rounds to the largest float"), "{said}");
+        let store = "st.global.f32";
+        let clamps = format!("min.f32 %sum, %sum, 0f7F7FFFFF;\n{store}");
+        let said = wrong(&ONCE, &played::TURNING.replace(store, &clamps)).expect("it clamps");
+        assert!(said.contains("is inf, but the kernel gave 34028"), "{said}");
+        assert!(said.contains("all elements were the largest float"), "{said}");
+    }
+}
