@@ -166,14 +166,16 @@ impl Kernel {
         self.ptx_lines.get(pc as usize).copied().unwrap_or(0)
     }
 
-    /// Names the place of an instruction: a line of the source or of a file that the source
-    /// includes, or a PTX line if the PTX gives no source line.
+    /// Names the place of an instruction: a line of the source, with the line of an included file
+    /// whose function is called there; the line of an included file alone; or a PTX line if the PTX
+    /// gives no source line.
     pub fn place(&self, pc: u32) -> String {
         let included = self.included.get(pc as usize).and_then(Option::as_deref);
         match (self.line(pc), included) {
             (0, Some(place)) => place.to_owned(),
             (0, None) => format!("PTX line {}", self.ptx_line(pc)),
-            (line, _) => format!("line {line}"),
+            (line, None) => format!("line {line}"),
+            (line, Some(place)) => format!("line {line} ({place})"),
         }
     }
 
