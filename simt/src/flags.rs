@@ -1,14 +1,15 @@
 //! Finds the volatile loads that read a word only as a flag.
 //!
 //! The accesses to a polled flag are meant to be unordered, and PTX gives volatile accesses the
-//! meaning of relaxed ones. A word that carries a value is another matter: the warp tail of old
-//! kernels adds volatile words that no barrier orders.
+//! meaning of relaxed ones. A word may also carry a value beside its flag, if a loop polls that very
+//! word. Other words that carry a value are another matter: the warp tail of old kernels adds volatile
+//! words that no barrier orders.
 
 use rustc_hash::FxHashSet;
 
-use crate::flow::{Reg, written};
+use crate::flow::{Reg, read, written};
 use crate::guesses::{computes, sources};
-use crate::inst::{Inst, Op, Sync};
+use crate::inst::{Inst, Memory, Op, Sync};
 use crate::tickets::{controlled, reach};
 
 /// The use of a loaded value.
@@ -18,13 +19,16 @@ pub(crate) struct Use {
     pub(crate) polls: bool,
     /// The value decides a branch, and reaches nothing but comparisons.
     pub(crate) tests: bool,
+    /// The load has one element, and the value decides whether a loop that stores nothing loads that
+    /// very word again.
+    pub(crate) awaits: bool,
 }
 
 impl Use {
     /// Returns the use of the value of a load.
     pub(crate) fn of(insts: &[Inst], load: usize) -> Use {
         let Op::Load { memory, dsts } = &insts[load].op else {
-            return Use { polls: false, tests: false };
+            return Use { polls: false, tests: false, awaits: false };
         };
         let word: Vec<Reg> = dsts.iter().filter_map(|dst| written(*dst)).collect();
         // A comparison ends the flow of the value: like a branch, its result is one bit of control.
@@ -52,11 +56,17 @@ impl Use {
             .collect();
         let repeats =
             |pc: &usize| (0..).zip(controlled(insts, *pc)).any(|(at, may)| may && again(at));
+        let awaits = |branch: &usize| {
+            let kept = |from: usize| reach(insts, from, |pc| ends_wait(&insts[pc], memory));
+            let (before, after) = (kept(load), kept(*branch));
+            before[*branch] && (0..insts.len()).any(|at| after[at] && again(at))
+        };
         let uses = |inst: &Inst| sources(&inst.op).iter().any(|reg| value.contains(reg));
         Use {
             polls: branches.iter().any(repeats),
             tests: !branches.is_empty()
                 && insts.iter().all(|inst| computes(&inst.op) || !uses(inst)),
+            awaits: dsts.len() == 1 && branches.iter().filter(|pc| repeats(pc)).any(awaits),
         }
     }
 }
@@ -78,6 +88,12 @@ fn closure(insts: &[Inst], from: &[Reg], through: impl Fn(&Op, Reg) -> bool) -> 
             return found;
         }
     }
+}
+
+/// Returns whether an instruction changes memory, or the address of this memory.
+fn ends_wait(inst: &Inst, memory: &Memory) -> bool {
+    let stores = matches!(inst.op, Op::Store { .. } | Op::Atomic(_));
+    stores || read(memory.addr.base).is_some_and(|base| writes(inst, base))
 }
 
 /// Returns whether an operation combines predicates of the lanes of a warp.

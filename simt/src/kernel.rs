@@ -1,5 +1,6 @@
 //! A decoded entry of a module, with its instructions and the resources that they need.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use crate::alu::fast::{Doubles, Words};
@@ -48,6 +49,8 @@ pub struct Kernel {
     /// The places of instructions whose source is in an included file.
     pub(crate) included: Vec<Option<Arc<str>>>,
     pub(crate) ptx_lines: Vec<u32>,
+    /// The PTX lines that the compiler copied from inline assembly.
+    pub(crate) assembly: Arc<[Range<u32>]>,
     pub(crate) texts: Vec<String>,
     /// The numbers of registers of up to 32 bits, of registers of 64 bits, and of predicates.
     pub(crate) planes: [usize; 3],
@@ -166,14 +169,22 @@ impl Kernel {
         self.ptx_lines.get(pc as usize).copied().unwrap_or(0)
     }
 
-    /// Names the place of an instruction: a line of the source or of a file that the source
-    /// includes, or a PTX line if the PTX gives no source line.
+    /// Returns whether an instruction comes from inline assembly.
+    pub(crate) fn is_assembly(&self, pc: u32) -> bool {
+        let line = self.ptx_line(pc);
+        self.assembly.iter().any(|lines| lines.contains(&line))
+    }
+
+    /// Names the place of an instruction: a line of the source, with the line of an included file
+    /// whose function is called there; the line of an included file alone; or a PTX line if the PTX
+    /// gives no source line.
     pub fn place(&self, pc: u32) -> String {
         let included = self.included.get(pc as usize).and_then(Option::as_deref);
         match (self.line(pc), included) {
             (0, Some(place)) => place.to_owned(),
             (0, None) => format!("PTX line {}", self.ptx_line(pc)),
-            (line, _) => format!("line {line}"),
+            (line, None) => format!("line {line}"),
+            (line, Some(place)) => format!("line {line} ({place})"),
         }
     }
 

@@ -72,10 +72,14 @@ impl Module {
         };
         let vars: Arc<[ModuleVar]> =
             text.vars.iter().zip(&offsets).filter(of_module).map(named).collect();
+        let assembly: Arc<[_]> = crate::source::assembly(source).into();
         let (mut kernels, mut refused) = (Vec::new(), Vec::new());
         for entry in &text.entries {
             match decode::kernel(&text, entry, &offsets, &lines) {
-                Ok(kernel) => kernels.push(Kernel { module_vars: vars.clone(), ..kernel }),
+                Ok(kernel) => {
+                    let (module_vars, assembly) = (vars.clone(), assembly.clone());
+                    kernels.push(Kernel { module_vars, assembly, ..kernel });
+                }
                 Err(errors) => refused.push((entry.name.to_string(), errors)),
             }
         }

@@ -1,4 +1,21 @@
-//! Finds the parameter names of a kernel in its source, because PTX only numbers them.
+//! Finds the parameter names of a kernel in its source, because PTX only numbers them, and the
+//! inline assembly in PTX.
+
+use std::ops::Range;
+
+/// Returns the lines of PTX, counted from 1, that compilers copied from inline assembly. Comments
+/// mark them.
+pub(crate) fn assembly(ptx: &str) -> Vec<Range<u32>> {
+    let (mut found, mut start) = (Vec::new(), None);
+    for (line, text) in (1..).zip(ptx.lines()) {
+        match text.trim() {
+            "// begin inline asm" => start = Some(line),
+            "// end inline asm" => found.extend(start.take().map(|start| start..line)),
+            _ => {}
+        }
+    }
+    found
+}
 
 /// Returns the names of the parameters of an entry, in order; empty if the source cannot be parsed.
 ///

@@ -28,6 +28,7 @@ mod parse;
 mod progress;
 mod properties;
 mod refused;
+mod remedies;
 mod sent;
 mod state;
 mod steps;

@@ -283,6 +283,24 @@ fn a_lane_that_did_not_acquire_is_told_to_synchronize_its_warp() {
     }
 }
 
+/// In PTX, two barriers of the whole block are one barrier.
+#[test]
+fn barriers_of_inline_assembly_have_the_meaning_of_ptx() {
+    let half = |barrier: &str| {
+        let body = "setp.gt.u32 %p1, %r1, 31;\n@%p1 bra other;\n.loc 1 5 1\nBAR\nbra end;\nother:\n\
+                    .loc 1 6 1\nBAR\nend:";
+        let text = text(&body.replace("BAR", barrier));
+        let text = text.replace(".visible .entry", ".file 1 \"kernel.cu\"\n.visible .entry");
+        let mut device = Device::new(Schedule::Converged);
+        let input = device.put(&[0; 16]);
+        let module = Module::parse(&text).unwrap();
+        device.launch(&module, &launch("test", 1, 64, 0, vec![Arg::U64(input)])).unwrap();
+        device.findings().iter().map(|f| f.fault).collect::<Vec<_>>()
+    };
+    assert_eq!(half("// begin inline asm\nbar.sync 0;\n// end inline asm"), []);
+    assert_eq!(half("bar.sync 0;"), [Fault::DivergentBarrier]);
+}
+
 /// Half of the threads of a block wait at one barrier, and the other half at another one.
 #[test]
 fn a_barrier_in_a_condition_is_not_the_one_after_it() {

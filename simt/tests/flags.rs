@@ -1,5 +1,6 @@
 //! Tests flags in volatile words. PTX gives volatile accesses the meaning of relaxed ones with system
-//! scope, so a polled flag with fences is correct. A volatile word that carries a value is reported.
+//! scope, so a polled flag with fences is correct, and a polled word may carry a value beside its flag.
+//! A volatile value that no loop waits for is reported.
 
 use crate::common::{Device, SCHEDULES, launch};
 use simt::observe::Fault;
@@ -151,38 +152,105 @@ fn a_volatile_flag_may_be_cleared() {
     }
 }
 
-/// A volatile word that carries a value is reported, whether or not its value also ends a loop. The
-/// remedy does not ask for fences.
+/// A word with a value and its flag is stored at once, and a loop waits for that very word. The value may
+/// then be used in any way.
 #[test]
-fn a_volatile_value_is_reported() {
-    let value = |use_of: &str| format!("{POLL}\n{use_of}");
-    for second in [
-        value("st.global.u32 [%rd1+64], %r5;"),
-        value("shr.u32 %r6, %r5, 1;\nst.global.u32 [%rd1+64], %r6;"),
-        value(
-            "and.b32 %r6, %r5, 8;\ncvt.u64.u32 %rd5, %r6;\nadd.u64 %rd6, %rd1, %rd5;\nld.global.u32 %r7, [%rd6+64];",
-        ),
-        value("red.global.add.u32 [%rd1+64], %r5;"),
-        value("activemask.b32 %r9;\nshfl.sync.idx.b32 %r6, %r5, 0, 31, %r9;"),
-        value(
-            "setp.eq.u32 %p2, %r5, 1;\nselp.u32 %r6, %r5, 3, %p2;\nst.global.u32 [%rd1+64], %r6;",
-        ),
-        // The value decides what is stored, but no loop.
-        "ld.volatile.SP.u32 %r5, [%rd4];\nsetp.eq.u32 %p2, %r5, 0;\n@%p2 bra out;\n\
-         st.global.u32 [%rd1+64], 1;\nout:"
-            .to_owned(),
-        // A vector with the flag and the value.
-        "poll: ld.volatile.SP.v2.u32 {%r5, %r6}, [%rd4];\nsetp.eq.u32 %p2, %r5, 0;\n\
-         @%p2 bra poll;\nst.global.u32 [%rd1+64], %r6;"
-            .to_owned(),
+fn a_volatile_word_may_carry_a_value_beside_its_flag() {
+    for use_of in [
+        "st.global.u32 [%rd1+64], %r5;",
+        "shr.u32 %r6, %r5, 1;\nst.global.u32 [%rd1+64], %r6;",
+        "and.b32 %r6, %r5, 8;\ncvt.u64.u32 %rd5, %r6;\nadd.u64 %rd6, %rd1, %rd5;\n\
+         ld.global.u32 %r7, [%rd6+64];",
+        "red.global.add.u32 [%rd1+64], %r5;",
+        "activemask.b32 %r9;\nshfl.sync.idx.b32 %r6, %r5, 0, 31, %r9;",
+        "setp.eq.u32 %p2, %r5, 1;\nselp.u32 %r6, %r5, 3, %p2;\nst.global.u32 [%rd1+64], %r6;",
     ] {
         for place in PLACES {
-            for text in place.finds(SET, &second, &[Fault::UnorderedVolatile]) {
+            place.finds(SET, &format!("{POLL}\n{use_of}"), &[]);
+        }
+    }
+    // The value is in the lower half, as an `f32`; the consumer clears the word.
+    let set = "st.volatile.SP.u64 [%rd4], 0x13f800000;";
+    let take = |flag: &str| {
+        format!(
+            "poll: ld.volatile.SP.u64 %rd5, [%rd4];\n{flag}\nsetp.eq.u64 %p2, %rd6, 0;\n\
+             @%p2 bra poll;\ncvt.u32.u64 %r5, %rd5;\nst.global.u32 [%rd1+64], %r5;\n\
+             st.volatile.SP.u64 [%rd4], 0;"
+        )
+    };
+    for place in PLACES {
+        place.finds(set, &take("shr.u64 %rd6, %rd5, 32;"), &[]);
+        // A consumer of several words polls each of them at a new address.
+        let next = "add.u64 %rd4, %rd4, 8;\nsub.u64 %rd4, %rd4, 8;\nadd.u32 %r8, %r8, 1;\n\
+                    setp.lt.u32 %p3, %r8, 1;\n@%p3 bra poll;";
+        let words = format!("mov.u32 %r8, 0;\n{}\n{next}", take("shr.u64 %rd6, %rd5, 32;"));
+        place.finds(set, &words, &[]);
+        // The first test is before the loop.
+        let peeled = "ld.volatile.SP.u32 %r5, [%rd4];\nsetp.ne.u32 %p2, %r5, 0;\n@%p2 bra seen;\n\
+                      poll: ld.volatile.SP.u32 %r5, [%rd4];\nsetp.eq.u32 %p2, %r5, 0;\n\
+                      @%p2 bra poll;\nseen: st.global.u32 [%rd1+64], %r5;";
+        place.finds(SET, peeled, &[]);
+        // Accesses of different sizes are not atomic with respect to each other.
+        let wide = "poll: ld.volatile.SP.u64 %rd5, [%rd4];\nsetp.eq.u64 %p2, %rd5, 0;\n\
+                    @%p2 bra poll;\nst.global.u64 [%rd1+64], %rd5;";
+        place.finds(SET, wide, &[Fault::DataRace]);
+    }
+}
+
+/// A volatile word that carries a value is reported if no loop waits for that very word. The remedy
+/// does not ask for fences.
+#[test]
+fn a_volatile_value_is_reported() {
+    let pair =
+        "ld.volatile.SP.v2.u32 {%r5, %r6}, [%rd4];\nsetp.eq.u32 %p2, %r5, 0;\n@%p2 bra poll;";
+    for (set, second) in [
+        // The value decides what is stored, but no loop.
+        (
+            SET,
+            "ld.volatile.SP.u32 %r5, [%rd4];\nsetp.eq.u32 %p2, %r5, 0;\n@%p2 bra out;\n\
+             st.global.u32 [%rd1+64], 1;\nout:"
+                .to_owned(),
+        ),
+        // The loop loads another word in each round.
+        (
+            SET,
+            "mov.u64 %rd5, %rd4;\npoll: ld.volatile.SP.u32 %r5, [%rd5];\nadd.u64 %rd5, %rd5, 4;\n\
+             setp.gt.u32 %p2, %r5, 1;\n@%p2 bra poll;\nst.global.u32 [%rd1+64], %r5;"
+                .to_owned(),
+        ),
+        // Each round stores what it has computed from the word.
+        (
+            SET,
+            "poll: ld.volatile.SP.u32 %r5, [%rd4];\nadd.u32 %r6, %r5, 1;\n\
+             st.volatile.SP.u32 [%rd4+8], %r6;\nsetp.gt.u32 %p2, %r5, 1;\n@%p2 bra poll;"
+                .to_owned(),
+        ),
+        // A vector with the flag and the value.
+        (SET, format!("poll: {pair}\nst.global.u32 [%rd1+64], %r6;")),
+    ] {
+        for place in PLACES {
+            for text in place.finds(set, &second, &[Fault::UnorderedVolatile]) {
                 assert!(text.contains("`volatile` is not for communication"), "{text}");
                 assert!(text.contains("an atomic or with `.relaxed`"), "{text}");
                 assert!(!text.contains("fence"), "{text}");
             }
         }
+    }
+    // The flag is another word than the value.
+    let words = "poll: ld.volatile.SP.u32 %r6, [%rd4+4];\nld.volatile.SP.u32 %r5, [%rd4];\n\
+                 setp.eq.u32 %p2, %r5, 0;\n@%p2 bra poll;\nst.global.u32 [%rd1+64], %r6;";
+    let first = "st.volatile.SP.u32 [%rd4+4], 7;\nst.volatile.SP.u32 [%rd4], 1;";
+    for place in PLACES {
+        place.finds(first, words, &[Fault::UnorderedVolatile]);
+    }
+    // A vector is stored element by element.
+    let both = "st.volatile.SP.v2.u32 [%rd4], {1, 7};";
+    for place in PLACES {
+        place.finds(
+            both,
+            &format!("{POLL}\nst.global.u32 [%rd1+64], %r5;"),
+            &[Fault::UnorderedVolatile],
+        );
     }
 }
 

@@ -414,14 +414,23 @@ fn lines_are_those_of_the_kernel_s_own_file() {
     for (files, loc, line) in [
         (first, ".loc 1 36 9", "line 36"),
         (second, ".loc 2 36 9", "line 36"),
-        (second, ".loc 1 7 9, function_name L, inlined_at 2 36 5", "line 36"),
-        (second, ".loc 2 36 9, function_name L, inlined_at 1 7 5", "line 36"),
+        (
+            second,
+            ".loc 1 7 9, function_name L, inlined_at 2 36 5",
+            "line 36 (line 7 of `total.cuh`) by",
+        ),
+        (
+            ".file 1 \"/usr/include/shuffles.h\"\n.file 2 \"kernel.cu\"",
+            ".loc 1 7 9, function_name L, inlined_at 2 36 5",
+            "line 36 by",
+        ),
+        (second, ".loc 2 36 9, function_name L, inlined_at 1 7 5", "line 36 by"),
         (second, ".loc 1 7 9", "line 7 of `total.cuh`"),
         (
             second,
             ".loc 1 9 5, function_name L, inlined_at 2 36 5\n\
              .loc 1 7 9, function_name M, inlined_at 1 9 5",
-            "line 36",
+            "line 36 (line 7 of `total.cuh`) by",
         ),
         (second, ".loc 1 7 9, function_name M, inlined_at 1 9 5", "line 7 of `total.cuh`"),
         (".file 1 \"/kernel.cu\"\n.file 2 \"/a/b.cuh\"", ".loc 2 7 9", "line 7 of `b.cuh`"),

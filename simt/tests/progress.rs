@@ -172,6 +172,28 @@ fn a_runaway_kernel_is_stopped() {
     }
 }
 
+/// The second block waits for a flag that no block sets, and its second warp waits for the first.
+#[test]
+fn a_message_that_no_block_sends_is_named() {
+    let body = "
+        mov.u32 %r1, %tid.x;
+        mov.u32 %r2, %ctaid.x;
+        setp.ge.u32 %p1, %r1, 32;
+        setp.eq.or.u32 %p1, %r2, 0, %p1;
+        @%p1 bra end;
+        again: atom.global.and.b32 %r3, [%rd1], 7;
+        setp.eq.u32 %p1, %r3, 0;
+        @%p1 bra again;
+        end: shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;
+        bar.sync 0;";
+    for schedule in SCHEDULES {
+        let Err(Error::Trap(trap)) = run(body, 2, 64, schedule) else { panic!("{schedule}") };
+        let words = "wait for a value or a message that no thread sends";
+        assert!(trap.kind == TrapKind::Budget && trap.detail.contains(words), "{}", trap.detail);
+        assert!(!trap.detail.contains("raise the budget"), "{}", trap.detail);
+    }
+}
+
 #[test]
 fn warps_at_different_barriers_are_a_deadlock() {
     let body = "

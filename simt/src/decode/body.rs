@@ -58,9 +58,10 @@ impl<'a> Decoder<'_, 'a> {
         let (file, line) = loc.within;
         self.source_line = loc.line;
         // Code that the compiler itself adds has line 0.
-        let elsewhere = loc.line == 0 && line != 0;
-        let name = self.text.files.iter().find(|(number, _)| *number == file && elsewhere);
-        self.included = name.map(|(_, name)| format!("line {line} of `{name}`").into());
+        let found = self.text.files.iter().find(|(number, ..)| *number == file && line != 0);
+        // A function of the toolkit, such as a shuffle, has the line of its caller.
+        let named = found.filter(|(_, _, installed)| loc.line == 0 || loc.foreign && !installed);
+        self.included = named.map(|(_, name, _)| format!("line {line} of `{name}`").into());
     }
 
     /// Adds an instruction with its source line.

@@ -60,10 +60,22 @@ impl Team<'_> {
             (Some(a), _) => format!("{word} {a}"),
             _ => "an unknown line".into(),
         };
-        let detail = format!(
-            "{what}; {ended}. Warp {warp} repeats {lines}: does the condition of \
-             that loop ever change? If the loop is merely long, raise the budget"
-        );
+        let others = blocks - env.progress.ended() > self.blocks.len() as u64;
+        let why = match (self.waits(), others) {
+            (true, false) => {
+                "all threads that have not ended only poll or wait, so they wait for a value or a \
+                 message that no thread sends: does each sender run, for each value?"
+            }
+            (true, true) => {
+                "this block only polls or waits: does another block send what it waits for, for each \
+                 value?"
+            }
+            (false, _) => {
+                "does the condition of that loop ever change? If the loop is merely long, raise the \
+                 budget"
+            }
+        };
+        let detail = format!("{what}; {ended}. Warp {warp} repeats {lines}: {why}");
         let w = (0..self.warps.len())
             .find(|w| {
                 self.warps[*w].index == *warp

@@ -77,6 +77,7 @@ impl Observer for Sync {
         let Some(scene) = self.scene.as_ref().filter(|_| pc != at.pc) else { return };
         if [pc, at.pc].iter().any(|pc| scene.kernel.line(*pc) == 0)
             || scene.kernel.place(pc) == scene.kernel.place(at.pc)
+            || [pc, at.pc].iter().all(|pc| scene.kernel.is_assembly(*pc))
         {
             return;
         }

@@ -6,8 +6,8 @@ use crate::ParseError;
 #[derive(Debug, Default)]
 pub(crate) struct Text<'a> {
     pub(crate) target: &'a str,
-    /// The numbers and names of the source files.
-    pub(crate) files: Vec<(i64, &'a str)>,
+    /// The numbers and names of the source files, and whether they belong to an installation.
+    pub(crate) files: Vec<(i64, &'a str, bool)>,
     pub(crate) vars: Vec<Var<'a>>,
     pub(crate) entries: Vec<Entry<'a>>,
     /// Functions that entries may call, including those without a body.
@@ -89,6 +89,8 @@ pub(crate) struct Loc {
     pub(crate) line: u32,
     /// The number of the file that contains the code, and the line in that file.
     pub(crate) within: (i64, u32),
+    /// Whether that file is not the kernel's own.
+    pub(crate) foreign: bool,
 }
 
 /// One statement of a body.

@@ -123,7 +123,8 @@ impl<'a> Parser<'a, '_> {
                 }
             }
         }
-        Ok(Loc { line: found.unwrap_or(0), within: (file, line) })
+        let foreign = file != self.file;
+        Ok(Loc { line: found.unwrap_or(0), within: (file, line), foreign })
     }
 
     /// Parses a file, a line and a column.

@@ -21,8 +21,8 @@ pub(crate) fn parse<'a>(text: &'a str, lines: &Lines) -> Parsed<Text<'a>> {
     let tokens = lex(text, lines)?;
     let files = files(&tokens);
     // Included files may come first.
-    let own = files.iter().filter(|(_, name)| name.ends_with(".cu"));
-    let file = own.map(|(number, _)| *number).min().unwrap_or(1);
+    let own = files.iter().filter(|(_, name, _)| name.ends_with(".cu"));
+    let file = own.map(|(number, ..)| *number).min().unwrap_or(1);
     let (inner, callers) = (Vec::new(), FxHashMap::default());
     let mut parser = Parser { text, lines, tokens, at: 0, depth: 0, inner, file, callers };
     let mut module = Text { files, ..parser.module()? };
@@ -73,10 +73,12 @@ fn twice(lines: &Lines, what: &str, name: &str, first: usize, second: usize) -> 
 }
 
 /// Returns the numbers and names of the source files, which the PTX lists at its end.
-fn files<'a>(tokens: &[Token<'a>]) -> Vec<(i64, &'a str)> {
+fn files<'a>(tokens: &[Token<'a>]) -> Vec<(i64, &'a str, bool)> {
     let file = |three: &[Token<'a>]| match three {
         [a, Token { kind: Kind::Int(number), .. }, c] if a.text == ".file" => {
-            Some((*number as i64, c.text.rsplit(['/', '\\']).next().unwrap_or(c.text)))
+            let mut parts = c.text.rsplit(['/', '\\']);
+            let name = parts.next().unwrap_or(c.text);
+            Some((*number as i64, name, parts.any(|folder| folder == "include")))
         }
         _ => None,
     };

@@ -155,7 +155,7 @@ impl Accessor<'_> {
         let follows = || self.cluster.follows(self.logs, self.rank, self.warp, target.lane, e);
         match needed {
             1.. if self.warp_knows(e) => Apart::Warp,
-            0 | 1 if self.cluster.blocks.len() > 1 && follows() => Apart::Relaxed,
+            0 | 1 if follows() => Apart::Relaxed,
             0 => Apart::Unordered,
             1 => Apart::Cluster,
             _ => Apart::Blocks { released: self.logs.release(e) },

@@ -56,10 +56,22 @@ pub(super) fn polls_weakly(kernel: &Kernel, pc: u32) -> bool {
     })
 }
 
+/// Returns whether a volatile or relaxed load polls a word, in any memory.
+pub(super) fn awaits(kernel: &Kernel, pc: u32) -> bool {
+    let memory = memory(&kernel.insts[pc as usize]).filter(|memory| memory.order != Order::Weak);
+    memory.is_some_and(|memory| turn(kernel, pc, memory).is_some())
+}
+
 /// Returns the jump at the end of the loop in which an instruction accesses the same word of global
 /// memory again and again.
 fn round(kernel: &Kernel, pc: u32) -> Option<u32> {
     let memory = memory(&kernel.insts[pc as usize]).filter(|memory| is_global(memory))?;
+    turn(kernel, pc, memory)
+}
+
+/// Returns the jump at the end of the loop in which an instruction accesses the same word again and
+/// again.
+fn turn(kernel: &Kernel, pc: u32, memory: &Memory) -> Option<u32> {
     let jump =
         (pc..).zip(&kernel.insts[pc as usize..]).take(LOOP).find_map(|(at, inst)| match inst.op {
             Op::Branch(start) if start <= pc => Some((start, at)),

@@ -1,14 +1,15 @@
 //! Remedies for two unordered accesses.
 
+use super::between::Between;
 use super::code::{changes_in_place, has};
 use super::pair::{Apart, Pair, Side};
 use super::shadow::Strength;
-use super::{blocks, copied, polled};
+use super::{between, blocks, copied, counts, polled};
 use crate::flags::Use;
 use crate::flow::read;
 use crate::inst::{Address, AtomOp, Inst, MbarOp, Op, Sync};
 use crate::kernel::Kernel;
-use crate::model::Space;
+use crate::model::{Order, Space};
 use crate::observe::found::{BEYOND, BLOCK, ONE_WARP, WARP};
 
 /// A remedy, whose text may have to be composed.
@@ -27,6 +28,8 @@ pub(super) enum Cure {
     /// The remedy for a lane that the mask of a warp barrier omits: the barrier, its mask, and the
     /// other lane.
     Mask(u32, u32, u32),
+    /// The remedy for a barrier other than `__syncthreads()`, or a flag, between two instructions.
+    Between(u32, Between),
 }
 
 impl Pair<'_> {
@@ -40,6 +43,7 @@ impl Pair<'_> {
                 self.kernel.place(next)
             ),
             Cure::Copy => copied::cure(self, place),
+            Cure::Between(pc, between) => between::text(self, pc, between),
             Cure::Blocks => blocks::cure(self),
             Cure::Volatile => match blocks::lack(self) {
                 Some(lack) => format!("`volatile` orders no accesses, and {lack}"),
@@ -65,7 +69,8 @@ impl Pair<'_> {
         let either = |s: Strength| a.strength == s || b.strength == s;
         let (text, rank) = match apart {
             Apart::Scope => (SCOPE, BEYOND),
-            Apart::Read => (READ, BEYOND),
+            Apart::Read if has(kernel, waits_relaxed) => (RELAXED_WAIT, BLOCK),
+            Apart::Read => (READ, BLOCK),
             _ if changes_in_place(kernel, a.pc, b.pc) && has(kernel, locks) => (LOCKED, BEYOND),
             _ if changes_in_place(kernel, a.pc, b.pc) => (ATOMIC, BEYOND),
             _ if self.is_mixed() => (MIXED, BEYOND),
@@ -77,9 +82,16 @@ impl Pair<'_> {
                 None => (LANE, BEYOND),
             },
             Apart::Warp => (OTHER_WARP, BEYOND),
-            Apart::Relaxed if arrives_relaxed(kernel) => (RELAXED_ARRIVAL, BEYOND),
+            Apart::Relaxed if arrives_relaxed(kernel) => {
+                (RELAXED_ARRIVAL, if one_block { BLOCK } else { BEYOND })
+            }
+            Apart::Relaxed if has(kernel, counts_relaxed) => match one_block {
+                true => (RELAXED_COUNT, BLOCK),
+                false => (RELAXED_COUNT_FAR, BEYOND),
+            },
             Apart::Relaxed if !one_block => (NARROW_MBARRIER, BEYOND),
             _ if let Some(cure) = polled::cure(self) => return (cure, BEYOND),
+            _ if let Some(cure) = counts::cure(self) => return (cure, BEYOND),
             _ if either(Strength::Strong) && one_block => (BOTH_ATOMIC, BEYOND),
             _ if a.pc == b.pc && a.writes && b.writes && one_block => {
                 (if repeats(kernel, a.pc, b.pc) { ROUNDS } else { ONE_WRITER }, BEYOND)
@@ -107,7 +119,9 @@ impl Pair<'_> {
             {
                 (VOLATILE_WORD, BLOCK)
             }
-            _ if one_block => return (self.missing(), BLOCK),
+            _ if one_block => {
+                return (between::cure(self).unwrap_or_else(|| self.missing()), BLOCK);
+            }
             _ if *apart == Apart::Cluster || *space == Space::Shared => {
                 ("a `cluster.sync()` is missing between them", BEYOND)
             }
@@ -126,7 +140,7 @@ impl Pair<'_> {
 
     /// Returns the remedy for a missing block barrier. If a barrier is between the two instructions of
     /// a loop, the missing one is between the rounds.
-    fn missing(&self) -> Cure {
+    pub(super) fn missing(&self) -> Cure {
         let (first, last) = (self.a.pc.min(self.b.pc), self.a.pc.max(self.b.pc));
         let between = &self.kernel.insts[first as usize..last as usize];
         let met = between.iter().any(|inst| matches!(inst.op, Op::Bar(_)));
@@ -213,6 +227,18 @@ const OTHER_WARP: &str = "another warp of the block has acquired the value, and 
 const RELAXED_ARRIVAL: &str = "`.relaxed` on `barrier.cluster.arrive` orders no memory accesses; \
                                arrive with `.release` (without `.relaxed`), or put a \
                                `fence.acq_rel.cluster` before it";
+
+const RELAXED_COUNT: &str = "an mbarrier is between them, but `.relaxed` on `mbarrier.arrive` orders no \
+                             memory accesses; arrive with `.release` (which is the default), or \
+                             put a fence before it";
+
+const RELAXED_COUNT_FAR: &str = "an mbarrier is between them, but `.relaxed` on `mbarrier.arrive` \
+                                 orders no memory accesses; arrive with `.release.cluster`, and \
+                                 wait with `.acquire.cluster`";
+
+const RELAXED_WAIT: &str = "the thread has seen that the other one arrived or set a flag after the \
+                            access, but a relaxed wait or load orders no memory accesses; use \
+                            `.acquire`, or put a `__threadfence_block()` after it";
 
 const NARROW_MBARRIER: &str = "an mbarrier is between them, but its default scope `.cta` covers \
                                only the thread's own block; arrive with `.release.cluster`, and \
@@ -317,6 +343,18 @@ fn repeats(kernel: &Kernel, first: u32, last: u32) -> bool {
 /// Returns whether a kernel arrives at the barrier of the cluster without ordering memory accesses.
 fn arrives_relaxed(kernel: &Kernel) -> bool {
     has(kernel, |op| matches!(op, Op::ClusterArrive { relaxed: true }))
+}
+
+/// Returns whether an operation arrives at an `mbarrier` without ordering memory accesses.
+fn counts_relaxed(op: &Op) -> bool {
+    matches!(op, Op::Mbar(mbar)
+        if mbar.order == Order::Relaxed && matches!(mbar.op, MbarOp::Arrive { .. }))
+}
+
+/// Returns whether an operation waits for an `mbarrier` without ordering memory accesses.
+fn waits_relaxed(op: &Op) -> bool {
+    matches!(op, Op::Mbar(mbar)
+        if mbar.order == Order::Relaxed && matches!(mbar.op, MbarOp::Test { .. }))
 }
 
 /// Returns whether the last barrier before an instruction is a warp barrier.

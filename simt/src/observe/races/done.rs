@@ -1,7 +1,7 @@
 //! Records which threads executed fences and signals, because remedies describe what is wrong with
 //! them.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The fences, signals and warp barriers that a launch has executed so far.
 #[derive(Debug, Clone, Default)]
@@ -13,6 +13,8 @@ pub(super) struct Done {
     pub(super) masks: Vec<(u32, u32)>,
     /// The last phase of an `mbarrier` that a warp waited for, by log and warp.
     waits: FxHashMap<(u32, u32), Waits>,
+    /// The instructions and warps of waits for an `mbarrier` that passed before its first phase ended.
+    early: FxHashSet<(u32, u32)>,
 }
 
 /// The waits of a warp for one phase of an `mbarrier`.
@@ -69,6 +71,23 @@ impl Done {
             waits.again = Some(Again { pc, phase: phase as u32, time, lanes: before | twice });
         }
         waits.lanes |= lanes;
+    }
+
+    /// Records that a wait passes before the first phase of its `mbarrier` has ended.
+    pub(super) fn passed(&mut self, pc: u32, warp: u32) {
+        self.early.insert((pc, warp));
+    }
+
+    /// Returns whether a wait of a warp passed before the first phase of its `mbarrier` ended.
+    pub(super) fn is_early(&self, pc: u32, warp: u32) -> bool {
+        self.early.contains(&(pc, warp))
+    }
+
+    /// Returns whether the last wait of a thread was for a phase that it had waited for before.
+    pub(super) fn is_again(&self, pc: u32, warp: u32, lane: u32) -> bool {
+        let own = self.waits.iter().filter(|((_, by), _)| *by == warp);
+        let again = own.filter_map(|(_, waits)| waits.again);
+        again.into_iter().any(|again| again.pc == pc && again.lanes >> lane & 1 == 1)
     }
 
     /// Removes the waits for an `mbarrier` that is initialized.

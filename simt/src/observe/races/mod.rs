@@ -10,16 +10,18 @@
 //! order within a block, and `release` has the order through memory and through the barrier of a
 //! cluster; `order` and `cluster` apply barriers and fences to both. `accessor` compares one
 //! access with earlier ones, `lifetimes` compares it with the start and the end of the block that
-//! owns the memory, and `reports` keeps the findings. `cures`, `blocks`, `copied` and `polled`
-//! choose the remedies; `done` and `code` have the facts that these need.
+//! owns the memory, and `reports` keeps the findings. `cures`, `between`, `blocks`, `copied`,
+//! `counts` and `polled` choose the remedies; `done` and `code` have the facts that these need.
 
 mod accessor;
+mod between;
 mod blocks;
 mod clock;
 mod cluster;
 mod code;
 mod copied;
 mod copies;
+mod counts;
 mod cures;
 mod done;
 mod lifetimes;

@@ -284,6 +284,7 @@ impl Races {
                 let log = self.logs.make(key);
                 if m.phase == u64::MAX {
                     self.logs.pass_early(log, at.pc);
+                    self.reports.done.passed(at.pc, warp);
                 } else {
                     let here = (at.pc, self.clusters[place].now);
                     self.reports.done.waited((log, m.phase), warp, m.mask, here);

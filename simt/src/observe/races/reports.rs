@@ -70,12 +70,13 @@ impl Reports {
 
     /// Returns whether two accesses are a volatile store and a volatile load; `None` if they are not.
     /// The result states whether the word is a flag: the loaded value is only compared, and decides
-    /// whether it is loaded again. If the store is the first one after a fence, and therefore recorded
-    /// as strong, one of the two is sufficient.
+    /// whether it is loaded again, or a loop without stores waits for the very word that is stored. If
+    /// the store is the first one after a fence, and therefore recorded as strong, it is sufficient
+    /// that the value is only compared, or that it decides whether it is loaded again.
     fn is_flag(&mut self, a: &Side, b: &Side) -> Option<bool> {
         let insts = &self.scene.as_ref()?.kernel.insts;
         let (store, load) = if a.writes { (a, b) } else { (b, a) };
-        let (Op::Store { memory: to, .. }, Op::Load { memory: from, .. }) =
+        let (Op::Store { memory: to, srcs, .. }, Op::Load { memory: from, .. }) =
             (&insts.get(store.pc as usize)?.op, &insts.get(load.pc as usize)?.op)
         else {
             return None;
@@ -85,8 +86,9 @@ impl Reports {
         }
         let publishes = store.strength == Strength::Strong;
         let of = || Use::of(insts, load.pc as usize);
-        let Use { polls, tests } = *self.uses.entry(load.pc).or_insert_with(of);
-        Some(polls && tests || publishes && (polls || tests))
+        let word = srcs.len() == 1;
+        let Use { polls, tests, awaits } = *self.uses.entry(load.pc).or_insert_with(of);
+        Some(polls && tests || word && awaits || publishes && (polls || tests))
     }
 
     #[cold]
