@@ -162,10 +162,13 @@ impl<'a> Decoder<'_, 'a> {
             "membar" | "fence" => self.fence(base == "membar", &mut mods)?,
             "mbarrier" => self.mbarrier(&mut mods, operands)?,
             "griddepcontrol" => {
-                if !mods.take("wait") && !mods.take("launch_dependents") {
+                if mods.take("wait") {
+                    Op::LaunchWait
+                } else if mods.take("launch_dependents") {
+                    Op::LaunchDependents
+                } else {
                     return Err("lacks `.wait` or `.launch_dependents`".into());
                 }
-                Op::Nop
             }
             "nanosleep" => {
                 mods.ty();

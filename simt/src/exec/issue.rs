@@ -175,6 +175,8 @@ impl Team<'_> {
             Op::CopyGroup(group) => self.copy_group(w, &at, *group, obs)?,
             Op::CopyArrive { mbar, counts } => self.copy_arrive(w, &at, mbar, *counts, obs)?,
             Op::ProxyFence => obs.proxy_fence(&at),
+            Op::LaunchDependents => {}
+            Op::LaunchWait => obs.launch_wait(&at),
             Op::Trap => {
                 let detail = "the kernel calls `__trap()`, or the compiler inserted a trap because \
                               the source's behaviour is undefined here, for example because a \

@@ -307,6 +307,10 @@ pub(crate) enum Op {
     },
     /// Orders ordinary accesses with respect to those of the copy engine.
     ProxyFence,
+    /// `griddepcontrol.launch_dependents`.
+    LaunchDependents,
+    /// `griddepcontrol.wait`.
+    LaunchWait,
     /// `mapa`: the corresponding address in another block of the cluster.
     Mapa {
         dst: Dst,

@@ -135,6 +135,8 @@ impl Op {
             | Op::InitFence
             | Op::CopyGroup(_)
             | Op::ProxyFence
+            | Op::LaunchDependents
+            | Op::LaunchWait
             | Op::Nop => {}
         }
     }

@@ -73,3 +73,15 @@ pub(super) fn for_words(from: u64, bytes: u64, mut f: impl FnMut(u64, u64)) {
         at = stop;
     }
 }
+
+/// Iterates over the lanes of a mask, in increasing order.
+#[inline]
+pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros();
+        (lane < 32).then(|| {
+            mask &= mask - 1;
+            lane
+        })
+    })
+}

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::memory::lanes;
+use super::bits::lanes;
 use super::parts::Parts;
 use crate::observer::{At, Space};
 

@@ -9,7 +9,8 @@ use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::bits::{Bits, for_words};
+use super::bits::{Bits, for_words, lanes};
+use super::earlier::{self, Earlier};
 use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
 use super::held::Held;
@@ -17,7 +18,7 @@ use super::parts::Parts;
 use super::scene::Scene;
 use super::uses;
 use crate::observer::{
-    Access, At, Block, Copy, HostEvent, LaunchInfo, Observer, Space, Unwritten, Use,
+    Access, At, Block, Complete, Copy, HostEvent, LaunchInfo, Observer, Space, Unwritten, Use,
 };
 use crate::{Trap, TrapKind};
 
@@ -40,6 +41,7 @@ pub struct Memory {
     /// Written bytes of local memory, for each running block, thread by thread.
     locals: FxHashMap<u64, Bits>,
     held: Held,
+    earlier: Earlier,
 }
 
 /// The initialized bytes of an allocation.
@@ -270,6 +272,7 @@ impl Observer for Memory {
             scene: self.scene.clone(),
             known: self.known.clone(),
             shared: self.shared,
+            earlier: self.earlier.fork(),
             current: (u64::MAX, Bits::default()),
             ..Memory::default()
         }
@@ -316,6 +319,7 @@ impl Observer for Memory {
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
         self.settle();
+        self.earlier.begin(launch.kernel);
         self.found.begin(launch.kernel.name(), launch.number);
         self.locals.clear();
         self.held = Held::default();
@@ -327,6 +331,7 @@ impl Observer for Memory {
     }
 
     fn launch_end(&mut self, _: &LaunchInfo<'_>) {
+        self.earlier.end(self.fresh.clone());
         self.settle();
     }
 
@@ -377,6 +382,12 @@ impl Observer for Memory {
                 }
                 for lane in lanes(access.mask) {
                     let address = access.addrs[lane as usize];
+                    if let (Some(byte), Some(scene)) =
+                        (self.earlier.touched(at, address, bytes), &self.scene)
+                    {
+                        let finding = || earlier::finding(scene, at, lane, byte, reads);
+                        self.found.add(earlier::key(at), 1, finding);
+                    }
                     if reads && let Some(byte) = self.first_unwritten(address, bytes) {
                         let clear = |byte| self.first_unwritten(byte, 1).is_some();
                         let parts = Parts::of(at, byte, address..address + bytes, &clear);
@@ -462,6 +473,14 @@ impl Observer for Memory {
         }
     }
 
+    fn launch_wait(&mut self, at: &At<'_>) {
+        self.earlier.wait(at.block.index, at.warp);
+    }
+
+    fn complete(&mut self, complete: &Complete<'_>) {
+        self.earlier.meet(complete);
+    }
+
     fn trap(&mut self, trap: &Trap) {
         let fault = match trap.kind {
             TrapKind::OutOfBounds => Fault::OutOfBounds,
@@ -472,16 +491,4 @@ impl Observer for Memory {
         };
         self.found.trap(fault, trap, "access");
     }
-}
-
-/// Iterates over the lanes of a mask, in increasing order.
-#[inline]
-pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let lane = mask.trailing_zeros();
-        (lane < 32).then(|| {
-            mask &= mask - 1;
-            lane
-        })
-    })
 }

@@ -1,6 +1,7 @@
 //! The checks and the trace, which are observers that come with the interpreter.
 
 mod bits;
+mod earlier;
 mod finding;
 mod found;
 mod held;

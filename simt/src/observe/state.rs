@@ -9,9 +9,9 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+use super::bits::lanes;
 use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
-use super::memory::lanes;
 use super::scene::Scene;
 use crate::inst::{AtomOp, Op, Ty};
 use crate::model::{AccessKind, Space};

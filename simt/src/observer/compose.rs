@@ -76,6 +76,9 @@ macro_rules! tuple {
             fn proxy_fence(&mut self, at: &At<'_>) {
                 $(self.$n.proxy_fence(at);)+
             }
+            fn launch_wait(&mut self, at: &At<'_>) {
+                $(self.$n.launch_wait(at);)+
+            }
             fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
                 $(self.$n.arrive(at, arrive);)+
             }
@@ -183,6 +186,10 @@ impl<O: Observer> Observer for Option<O> {
     }
     fn proxy_fence(&mut self, at: &At<'_>) {
         self.iter_mut().for_each(|o| o.proxy_fence(at));
+    }
+
+    fn launch_wait(&mut self, at: &At<'_>) {
+        self.iter_mut().for_each(|o| o.launch_wait(at));
     }
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {
         self.iter_mut().for_each(|o| o.arrive(at, arrive));

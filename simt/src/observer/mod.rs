@@ -451,6 +451,9 @@ pub trait Observer: Send + Sized {
     /// Called when lanes execute a fence between ordinary accesses and those of the copy engine.
     fn proxy_fence(&mut self, at: &At<'_>) {}
 
+    /// A warp has waited for the previous launch (`griddepcontrol.wait`).
+    fn launch_wait(&mut self, at: &At<'_>) {}
+
     /// Called when lanes arrive at a barrier.
     fn arrive(&mut self, at: &At<'_>, arrive: &Arrive) {}
 

@@ -6,7 +6,7 @@ use super::release::{Logs, Ref};
 use super::reports::Reports;
 use super::shadow::{Cell, Entry, Spill, Strength};
 use crate::model::Space;
-use crate::observe::memory::lanes;
+use crate::observe::bits::lanes;
 use crate::observer::Access;
 
 /// One access, and the state that determines which accesses it is ordered after.

@@ -11,7 +11,7 @@ use super::shadow::{Entry, Shared, Strength};
 use super::unwaited::One;
 use super::{Kind, Races, Span};
 use crate::model::{CopyGroup, Scope, Space};
-use crate::observe::memory::lanes;
+use crate::observe::bits::lanes;
 use crate::observer::{Access, At, Copy};
 
 impl Entry {

@@ -11,8 +11,8 @@ use super::pair::Side;
 use super::peers::Reach;
 use super::shadow::{Entry, Strength};
 use crate::model::Scope;
+use crate::observe::bits::lanes;
 use crate::observe::finding::Fault;
-use crate::observe::memory::lanes;
 use crate::observer::{Access, At, Block};
 
 impl Races {

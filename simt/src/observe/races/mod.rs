@@ -50,8 +50,8 @@ use self::reports::Reports;
 use self::shadow::{Cell, Entry, Global, LINE, Shared, Spill, Strength, Whole};
 use self::touches::Readonly;
 use self::unwaited::Unfenced;
+use super::bits::lanes;
 use super::finding::Finding;
-use super::memory::lanes;
 use super::scene::Scene;
 use crate::observer::{
     Access, Arrive, At, Block, Complete, Copy, CopyGroup, LaunchInfo, Mbarrier, Observer, Order,

@@ -7,7 +7,7 @@ use super::release::{Ref, Release};
 use super::shadow::Strength;
 use super::{Kind, Races, Span};
 use crate::model::{AccessKind, Order, Scope, Space};
-use crate::observe::memory::lanes;
+use crate::observe::bits::lanes;
 use crate::observer::{Access, Arrive, At, Block, Complete, Level, Mbarrier, MbarrierOp};
 
 impl Races {

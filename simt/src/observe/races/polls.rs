@@ -1,6 +1,6 @@
 //! Repeated polls of unchanged memory, which need no second check.
 
-use crate::observe::memory::lanes;
+use crate::observe::bits::lanes;
 use crate::observer::Access;
 
 /// The last poll of each lane of a warp, if the warp polls.

@@ -8,7 +8,7 @@ use super::Races;
 use super::shadow::LINE;
 use super::touches::{Readonly, Touch, is_read};
 use crate::model::Space;
-use crate::observe::memory::lanes;
+use crate::observe::bits::lanes;
 use crate::observer::{Access, At};
 
 impl Races {
