@@ -99,6 +99,23 @@ fn each(kernel: impl Fn(&str, &str) -> String) {
     }
 }
 
+/// The arrival precedes the store, or the wait follows the load.
+#[test]
+fn half_of_a_barrier_between_two_accesses_is_named() {
+    let body = |[one, two, three]: [&str; 3]| {
+        format!(
+            "@get st.shared.u32 [box], v;\n{SYNC}{one}@send st.shared::cluster.u32 [there], v;\n{two}\
+             @get ld.shared.u32 w, [box];\n{three}{SYNC}"
+        )
+    };
+    accepted(&body(["", SYNC, ""]));
+    let late = "but wait only at PTX line 31, after the access at PTX line 30; wait before";
+    rejected(&body(["", ARRIVE, WAIT]), Fault::DataRace, late);
+    let early = "but arrive already at PTX line 28, before the access at PTX line 29; arrive after";
+    rejected(&body([ARRIVE, WAIT, ""]), Fault::DataRace, early);
+    rejected(&body(["", "", ""]), Fault::DataRace, "a `cluster.sync()` is missing between them");
+}
+
 #[test]
 fn a_value_that_a_block_sends_needs_a_releasing_arrival() {
     each(|fence, arrive| {

@@ -79,6 +79,16 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
     Ok(None)
 }
 
+/// The advice for a wrong address or sum whose cause may be a narrow index, among others.
+const NARROW: &str = "; if an index has 32 bits, it wraps at 2^32, an `int` at 2^31 and a narrower type earlier, and a `float` skips integers from 2^24 on: make every index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication";
+
+/// Returns the advice for an address out of bounds, which may lie in an array of a fixed length.
+fn entries(grid: u32) -> String {
+    format!(
+        "the launch has {grid} blocks: if this is an array with an entry for each block, it needs {grid} entries"
+    )
+}
+
 /// Returns the indices of a block's own partial sums; `None` if a partial sum belongs to several
 /// blocks.
 fn sums(holds: Holds, block: u64, grid: u64) -> Option<Vec<u64>> {
@@ -150,12 +160,7 @@ impl<T: Scalar> Block<'_, T> {
         };
         let mut watch = self.checked.then(simt::checks);
         let what = format!("in an extra run of block {} alone, on {n} elements", self.block);
-        let advice = match n >> 31 {
-            0 => "",
-            _ => {
-                "; a 32-bit index wraps at 2^32, an `int` at 2^31 and a narrower type earlier, and a `float` skips integers from 2^24 on: make every index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication"
-            }
-        };
+        let narrow = if n >> 31 == 0 { "" } else { NARROW };
         match program.launch(&mut gpu, &call, watch.as_mut()) {
             Ok(()) => {}
             // The block may poll for messages of the other blocks, which do not run.
@@ -168,6 +173,11 @@ impl<T: Scalar> Block<'_, T> {
                 let cause = watch.as_ref().and_then(simt::cause).map_or(String::new(), |cause| {
                     format!("; before that, the checks found: {}", cause.sentence())
                 });
+                let advice = match trap.kind {
+                    TrapKind::OutOfBounds => format!("; {}{narrow}", entries(launch.grid)),
+                    TrapKind::Misaligned | TrapKind::Budget => narrow.into(),
+                    _ => String::new(),
+                };
                 return Ok(Some(format!("{what}, {}{advice}{cause}", trap.sentence())));
             }
             Err(error) => return Err(failed(error)),
@@ -209,7 +219,7 @@ impl<T: Scalar> Block<'_, T> {
                     true => {
                         ": let it store there, and compute the place from the whole block index"
                     }
-                    false => advice,
+                    false => narrow,
                 };
                 return Ok(Some(format!("{what}, {partial}{advice}")));
             }
@@ -325,7 +335,7 @@ done:
         let wraps = said(&text).expect("the index wraps");
         let start = "tiles is wrong on a longer input, although its runs on 131072 elements were right: in an extra run of block 69206015 alone, on 4429185037 elements, block 69206015 of launch 1, which adds the elements 4429184960 to 4429185023, should store ";
         assert!(wraps.starts_with(start), "{wraps}");
-        assert!(wraps.contains("; a 32-bit index wraps at 2^32"), "{wraps}");
+        assert!(wraps.contains("; if an index has 32 bits, it wraps at 2^32"), "{wraps}");
         let trap =
             "setp.gt.u64 %p, %n, 4294967296;\n    @%p trap;\n    mul.wide.u32 %i, %block, 64;";
         let trap = TILES.replace("mul.wide.u32 %i, %block, 64;", trap);
@@ -334,6 +344,22 @@ done:
             trap.contains("alone, on 4429185037 elements, ") && trap.contains("trap"),
             "{trap}"
         );
+        assert!(!trap.contains("wraps") && !trap.contains("entries"), "{trap}");
+    }
+
+    /// The kernel has an array of its own, with an entry for each of 32768 blocks.
+    #[test]
+    fn an_array_with_too_few_entries_is_told_of_the_grid() {
+        let text =
+            TILES.replace(".visible", ".global .align 4 .b8 kept[131072];\n.visible").replace(
+                "done:",
+                "done:\n    mov.u64 %end, kept;\n    mad.wide.u32 %at, %block, 4, %end;\n    \
+                 st.global.f32 [%at], %sum;",
+            );
+        let said = said(&text).expect("the array is too small");
+        assert!(said.contains("a buffer of 131072 bytes"), "{said}");
+        let blocks = "; the launch has 262145 blocks: if this is an array with an entry for each block, it needs 262145 entries";
+        assert!(said.contains(blocks), "{said}");
     }
 
     /// Equal elements have the sum of as many additions.

@@ -133,7 +133,7 @@ pub(super) const PROBLEMS: &[(&str, Edit)] = &[
             edits: &[("(unsigned long long)blockIdx.x * block", "blockIdx.x * block")],
             n: N,
             code: 1,
-            said: &["wrong on a longer input", "a 32-bit index wraps at 2^32"],
+            said: &["wrong on a longer input", "if an index has 32 bits, it wraps at 2^32"],
         },
     ),
     (

@@ -31,7 +31,10 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             edits: &[("i = c * size + tid", "i = (unsigned int)(c * size * Width) / Width + tid")],
             n: "2^17",
             code: 1,
-            said: &["in an extra run of block 254 alone", "a 32-bit index wraps at 2^32"],
+            said: &[
+                "in an extra run of block 254 alone",
+                "if an index has 32 bits, it wraps at 2^32",
+            ],
         },
     ),
     (

@@ -1,5 +1,5 @@
-//! Remedies for accesses of one block between which the code has a barrier other than
-//! `__syncthreads()`, or a flag. The other barrier is the cause; a `__syncthreads()` is not missing.
+//! Remedies for accesses between which the code has a barrier other than `__syncthreads()`, half of a
+//! barrier of the cluster, or a flag. These are the cause; no further barrier is missing.
 
 use super::code::awaits;
 use super::cures::Cure;
@@ -16,6 +16,10 @@ pub(super) enum Between {
     Mbarrier,
     /// A poll of a flag.
     Flag,
+    /// An arrival at the barrier of the cluster, whose wait is at this instruction after both.
+    Arrival(u32),
+    /// A wait at the barrier of the cluster, whose arrival is at this instruction before both.
+    Wait(u32),
 }
 
 /// Returns the remedy if another barrier is between the two instructions.
@@ -29,6 +33,26 @@ pub(super) fn cure(pair: &Pair<'_>) -> Option<Cure> {
     }
     let all = (first + 1..last).rev();
     all.into_iter().find_map(|pc| Some(Cure::Between(pc, kind(kernel, pc)?)))
+}
+
+/// Returns the remedy for accesses of two blocks of a cluster if one half of a barrier of the cluster
+/// is between the two instructions, and the other half is not.
+pub(super) fn half(pair: &Pair<'_>) -> Option<Cure> {
+    let insts = &pair.kernel.insts;
+    let (first, last) = (pair.a.pc.min(pair.b.pc) as usize, pair.a.pc.max(pair.b.pc) as usize);
+    let arrives = |pc: &usize| matches!(insts[*pc].op, Op::ClusterArrive { .. });
+    let waits = |pc: &usize| matches!(insts[*pc].op, Op::ClusterWait);
+    match ((first..last).find(arrives), (first..last).find(waits)) {
+        (Some(arrival), None) => {
+            let wait = (last..insts.len()).find(waits)?;
+            Some(Cure::Between(arrival as u32, Between::Arrival(wait as u32)))
+        }
+        (None, Some(wait)) => {
+            let arrival = (0..first).rev().find(arrives)?;
+            Some(Cure::Between(wait as u32, Between::Wait(arrival as u32)))
+        }
+        _ => None,
+    }
 }
 
 fn kind(kernel: &Kernel, pc: u32) -> Option<Between> {
@@ -76,6 +100,18 @@ pub(super) fn text(pair: &Pair<'_>, pc: u32, between: Between) -> String {
             "the wait for an mbarrier at {place} does not order them; let one thread arrive after its \
              access, and let the other wait for this phase before its own: check the count of the \
              initialization, the arrivals and the parity"
+        ),
+        Between::Arrival(wait) => format!(
+            "the threads arrive at the barrier of the cluster at {place}, but wait only at {}, after \
+             the access at {}; wait before this access",
+            kernel.place(wait),
+            kernel.place(a.pc.max(b.pc))
+        ),
+        Between::Wait(arrival) => format!(
+            "the threads wait at the barrier of the cluster at {place}, but arrive already at {}, \
+             before the access at {}; arrive after this access",
+            kernel.place(arrival),
+            kernel.place(a.pc.min(b.pc))
         ),
         Between::Flag => format!(
             "the load of a flag at {place} does not order them; put a `__threadfence_block()` between \

@@ -28,7 +28,8 @@ pub(super) enum Cure {
     /// The remedy for a lane that the mask of a warp barrier omits: the barrier, its mask, and the
     /// other lane.
     Mask(u32, u32, u32),
-    /// The remedy for a barrier other than `__syncthreads()`, or a flag, between two instructions.
+    /// The remedy for a barrier other than `__syncthreads()`, or for a flag, between two
+    /// instructions.
     Between(u32, Between),
 }
 
@@ -121,6 +122,11 @@ impl Pair<'_> {
             }
             _ if one_block => {
                 return (between::cure(self).unwrap_or_else(|| self.missing()), BLOCK);
+            }
+            _ if (*apart == Apart::Cluster || *space == Space::Shared)
+                && let Some(cure) = between::half(self) =>
+            {
+                return (cure, BEYOND);
             }
             _ if *apart == Apart::Cluster || *space == Space::Shared => {
                 ("a `cluster.sync()` is missing between them", BEYOND)
