@@ -8,6 +8,17 @@ const SCHEDULES: [Schedule; 4] =
 
 /// Runs a body in which `%rd1` points to 64 zeros in global memory; returns these words.
 fn run(body: &str, grid: u32, block: u32, schedule: Schedule) -> Result<Vec<u32>, Error> {
+    run_on(Config::default().sm_count, body, grid, block, schedule)
+}
+
+/// Runs a body on a device with a number of multiprocessors.
+fn run_on(
+    sms: u32,
+    body: &str,
+    grid: u32,
+    block: u32,
+    schedule: Schedule,
+) -> Result<Vec<u32>, Error> {
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry test(.param .u64 data)\n{{\n\
          .reg .pred %p<9>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<9>;\n.shared .align 8 .b8 room[64];\n\
@@ -16,6 +27,7 @@ fn run(body: &str, grid: u32, block: u32, schedule: Schedule) -> Result<Vec<u32>
     let module = Module::parse(&text).unwrap();
     let mut config = Config::default();
     config.schedule = schedule;
+    config.sm_count = sms;
     config.block_budget = 1 << 23;
     let mut gpu = Gpu::with(config);
     let data = gpu.alloc(256).unwrap();
@@ -75,6 +87,24 @@ fn polled(polls: &str, threads: u32) {
         done:"
     );
     assert_eq!(run(&body, 2, threads, Schedule::Adversarial(2)).unwrap()[1], 7);
+}
+
+/// The second block changes memory between its polls, so it does not look like waiting. The device
+/// has room for two blocks.
+#[test]
+fn the_first_block_starts_although_no_block_looks_like_waiting() {
+    let body = "
+        mov.u32 %r1, %ctaid.x;
+        setp.eq.u32 %p1, %r1, 0;
+        @%p1 bra give;
+        wait: atom.global.add.u32 %r3, [%rd1+8], 1;
+        ld.volatile.global.u32 %r2, [%rd1];
+        setp.eq.u32 %p2, %r2, 0;
+        @%p2 bra wait;
+        bra done;
+        give: st.volatile.global.u32 [%rd1], 7;
+        done:";
+    assert_eq!(run_on(1, body, 2, 1024, Schedule::Adversarial(2)).unwrap()[0], 7);
 }
 
 /// The second block keeps the number of polls in local memory.

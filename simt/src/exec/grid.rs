@@ -153,7 +153,9 @@ fn in_turns<O: Observer>(
     let mut running: Vec<Team<'_>> = Vec::new();
     let mut idle: Vec<Team<'_>> = Vec::new();
     let (mut next, mut executed, mut at) = (clusters.start, 0u64, 0);
-    let (mut watch, mut look, mut ended) = (Watch::default(), QUANTUM, 0);
+    let (mut watch, mut look) = (Watch::default(), QUANTUM);
+    // The numbers of instructions at the last end of a cluster, and at the last change of `resident`.
+    let (mut ended, mut grown) = (0, 0);
     while next < clusters.end || !running.is_empty() {
         while running.len() < resident && next < clusters.end {
             let last = first_is_last && next + 1 == clusters.end;
@@ -197,7 +199,7 @@ fn in_turns<O: Observer>(
         }
         match turn {
             Turn::Done => {
-                ended = executed;
+                (ended, grown) = (executed, executed);
                 idle.push(running.remove(at));
             }
             Turn::More if seed.is_none() => {
@@ -205,8 +207,8 @@ fn in_turns<O: Observer>(
                 at += 1;
             }
             // Under a random schedule, a block may wait for blocks that have not started.
-            Turn::More if executed - ended > QUIET * resident as u64 => {
-                ended = executed;
+            Turn::More if executed - grown > QUIET * resident as u64 => {
+                grown = executed;
                 resident = (2 * resident).min(room);
             }
             Turn::More => {}

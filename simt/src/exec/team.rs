@@ -113,7 +113,7 @@ pub(super) const QUIET: u64 = 1 << 11;
 const SPIN: u64 = 1 << 6;
 
 /// Number of addresses that a block may poll in turn while it waits for others.
-pub(super) const POLLED: usize = 64;
+pub(super) const POLLED: usize = 1 << 10;
 
 impl<'e> Team<'e> {
     pub(super) fn new(env: &'e Env<'e>) -> Team<'e> {
