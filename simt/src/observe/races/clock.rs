@@ -131,6 +131,13 @@ impl Cluster {
             })
     }
 
+    /// Returns whether no lane of a warp has acquired a release.
+    #[inline]
+    pub(super) fn is_alone(&self, rank: usize, warp: u32) -> bool {
+        let block = &self.blocks[rank];
+        block.refs.is_empty() && block.warps[warp as usize].refs.is_empty()
+    }
+
     /// Returns whether a lane is ordered after all lanes of an entry through the releases that it
     /// has acquired.
     #[cold]
@@ -144,9 +151,6 @@ impl Cluster {
     ) -> bool {
         let block = &self.blocks[rank];
         let own = &block.warps[warp as usize].refs;
-        if own.is_empty() && block.refs.is_empty() {
-            return false;
-        }
         let own = own.iter().filter(|(m, _)| m >> lane & 1 == 1).map(|&(_, r)| r);
         let known = self.lanes_known(rank, warp, lane, e);
         logs.know(Some(block.index), own.chain(block.refs.iter().copied()), e, known)
@@ -289,18 +293,25 @@ pub(super) fn add(refs: &mut Vec<Ref>, new: Ref) {
     }
 }
 
-/// Adds a release that some lanes have acquired.
-pub(super) fn add_for(refs: &mut Vec<(u32, Ref)>, lanes: u32, new: Ref) {
-    for (m, r) in refs.iter_mut() {
-        if r.log == new.log && r.scope == new.scope && *m & !lanes == 0 {
-            *m = lanes;
-            r.length = r.length.max(new.length);
-            return;
+/// Adds a release that some lanes have acquired. For each lane, log and scope, only the longest prefix
+/// is kept.
+pub(super) fn add_for(refs: &mut Vec<(u32, Ref)>, mut lanes: u32, new: Ref) {
+    let mut same = None;
+    for (i, (m, r)) in refs.iter_mut().enumerate() {
+        if r.log != new.log || r.scope != new.scope {
+            continue;
         }
-        if *r == new {
-            *m |= lanes;
-            return;
+        if r.length < new.length {
+            *m &= !lanes;
+        } else {
+            lanes &= !*m;
+            same = same.or((r.length == new.length).then_some(i));
         }
     }
-    refs.push((lanes, new));
+    match same {
+        Some(i) => refs[i].0 |= lanes,
+        None if lanes != 0 => refs.push((lanes, new)),
+        None => {}
+    }
+    refs.retain(|(m, _)| *m != 0);
 }

@@ -15,6 +15,7 @@
 
 mod accessor;
 mod blocks;
+mod bounds;
 mod clock;
 mod cluster;
 mod code;
@@ -132,7 +133,7 @@ impl Races {
             }
             _ => (None, address),
         };
-        let mut accessor = Accessor { cluster, logs, rank, warp: at.warp, reports, access };
+        let mut accessor = Accessor::new(cluster, logs, (rank, at.warp), reports, access);
         let mut go = |cell: &mut Cell, spill: &mut Spill, word: u64| {
             let (from, to) = (first.max(word * 4), (first + bytes).min(word * 4 + 4));
             let mask = ((1u32 << (to - from)) - 1) << (from % 4);

@@ -307,6 +307,7 @@ impl Races {
             let log = self.logs.make(key);
             let cluster = &mut self.clusters[place];
             self.logs.complete(log, m.phase, cluster.now);
+            self.logs.fill(log, &cluster.blocks[rank]);
             cluster.now += 1;
         }
     }

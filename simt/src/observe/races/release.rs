@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+use super::bounds::Full;
 use super::shadow::{Entry, Strength};
 
 /// A prefix of a log, which a thread has read or acquired.
@@ -87,17 +88,19 @@ fn back(
 }
 
 #[derive(Debug, Clone)]
-struct LogEntry {
+pub(super) struct LogEntry {
     /// The position of this entry in the sequence of releases and ends of phases.
-    at: u32,
-    lanes: u32,
-    release: Arc<Release>,
+    pub(super) at: u32,
+    pub(super) lanes: u32,
+    pub(super) release: Arc<Release>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Log {
+pub(super) struct Log {
     /// Number of releases and ends of phases so far.
-    length: u32,
+    pub(super) length: u32,
+    /// For each position, the latest time of the releases up to this position.
+    pub(super) latest: Vec<u32>,
     /// Releases by block and warp.
     warps: FxHashMap<(u32, u32), Releases>,
     /// For each block, the releases that follow another barrier of the block than the release before
@@ -112,11 +115,31 @@ struct Log {
     own: FxHashMap<u32, Beyond>,
     ran: Beyond,
     /// For an `mbarrier`, the length of the log and the time at the end of each phase.
-    phases: Vec<(u32, u32)>,
+    pub(super) phases: Vec<(u32, u32)>,
+    /// For an `mbarrier`, the prefixes that include all accesses of a block up to a time.
+    pub(super) full: Vec<Full>,
     /// For an `mbarrier`, the bytes that it has been told to expect, less those of copies.
     expected: i64,
     /// For an `mbarrier`, a test that passed before the first phase ended.
     early: Option<u32>,
+}
+
+impl Log {
+    /// Appends a position, at which releases up to this time are visible.
+    fn append(&mut self, time: u32) {
+        self.length += 1;
+        self.latest.push(self.latest.last().map_or(time, |last| time.max(*last)));
+    }
+
+    /// Returns whether a release includes prefixes of other logs.
+    pub(super) fn leads_beyond(&self) -> bool {
+        !(self.wide.0.is_empty() && self.own.is_empty() && self.ran.0.is_empty())
+    }
+
+    /// Returns the releases of a warp.
+    pub(super) fn entries(&self, block: u32, warp: u32) -> &[LogEntry] {
+        self.warps.get(&(block, warp)).map_or(&[], |own| &own.entries)
+    }
 }
 
 /// Prefixes of other logs, by log and scope, that the releases up to a position of this log
@@ -207,6 +230,14 @@ impl Logs {
         *self = Logs::default();
     }
 
+    pub(super) fn log(&self, log: u32) -> &Log {
+        &self.logs[log as usize]
+    }
+
+    pub(super) fn log_mut(&mut self, log: u32) -> &mut Log {
+        &mut self.logs[log as usize]
+    }
+
     pub(super) fn length(&self, log: u32) -> u32 {
         self.logs[log as usize].length
     }
@@ -237,7 +268,7 @@ impl Logs {
                 }
             }
         }
-        log.length += 1;
+        log.append(release.time);
     }
 
     /// Appends the release of a fence, at a later operation that publishes it. Does nothing if these
@@ -261,14 +292,14 @@ impl Logs {
         let log = &mut self.logs[number as usize];
         if log.inits.iter().all(|(_, old)| *old != init) {
             log.inits.push((log.length, init));
-            log.length += 1;
+            log.append(init.time);
         }
     }
 
     /// Completes a phase of an `mbarrier`.
     pub(super) fn complete(&mut self, log: u32, phase: u64, time: u32) {
         let log = &mut self.logs[log as usize];
-        log.length += 1;
+        log.append(0);
         let end = (log.length, time);
         // Phases end in order; a gap means that a phase ended unobserved.
         if phase < 1 << 24 {
@@ -350,6 +381,10 @@ impl Logs {
         // Mostly, a thread has acquired few releases, and one of them is the answer.
         if refs.clone().take(2).any(|r| self.knows_here(block, r, e, &mut missing)) {
             return true;
+        }
+        let (mut few, more) = (refs.clone().take(2), refs.clone().nth(2).is_some());
+        if !more && few.all(|r| !self.logs[r.log as usize].leads_beyond()) {
+            return false;
         }
         let mut open: Vec<Ref> = refs.collect();
         // For each log and scope, only the longest prefix counts, because it contains the others.
