@@ -10,6 +10,7 @@ mod copies;
 mod corpus;
 mod cures;
 mod differential;
+mod exits;
 mod faults;
 mod fences;
 mod flags;

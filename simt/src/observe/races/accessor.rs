@@ -155,6 +155,12 @@ impl Accessor<'_> {
         writes: bool,
         target: Target,
     ) {
+        // A thread has used the values that it read before it exits.
+        let ended = self.cluster.lanes_ended(self.rank, self.warp, e);
+        if ended != 0 && !wrote {
+            return;
+        }
+        let e = &if ended != 0 { e.by(ended) } else { *e };
         let own = self.cluster.blocks[self.rank].index;
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,
@@ -172,6 +178,7 @@ impl Accessor<'_> {
             true if !reach => Apart::Scope,
             true if needed == 1 => Apart::Cluster,
             true => Apart::Unordered,
+            false if ended != 0 => Apart::Ended,
             false => self.apart(e, entry, needed, target),
         };
         let apart = if wrote && writes && self.stores_the_same(e, entry, target) {

@@ -23,6 +23,7 @@ mod copied;
 mod copies;
 mod cures;
 mod done;
+mod exits;
 mod lifetimes;
 mod order;
 mod pair;
@@ -480,7 +481,7 @@ impl Observer for Races {
 
     fn exit(&mut self, at: &At<'_>, mask: u32) {
         let place = self.place(&at.block);
-        self.clusters[place].blocks[at.block.rank as usize].warps[at.warp as usize].exited |= mask;
+        self.clusters[place].exit(at.block.rank as usize, at.warp, mask);
         self.left(at, mask);
     }
 }

@@ -149,7 +149,7 @@ impl Races {
                         .zip(complete.lanes)
                         .all(|(w, &m)| (m | w.exited) & w.lanes == w.lanes);
                 if whole {
-                    cluster.block_barrier(rank);
+                    cluster.block_barrier(rank, complete.lanes);
                     return;
                 }
                 // If only some threads take part, the order is kept in a log.

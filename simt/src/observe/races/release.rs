@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::bounds::Full;
+use super::exits::Exits;
 use super::shadow::{Entry, Strength};
 
 /// A prefix of a log, which a thread has read or acquired.
@@ -28,6 +29,7 @@ pub(super) struct Release {
     pub(super) base: u32,
     pub(super) warp_base: u32,
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
+    pub(super) exits: Exits,
     pub(super) refs: Vec<(u32, Ref)>,
     /// The scope; `None` if the release orders execution but no memory accesses.
     pub(super) scope: Option<u8>,
@@ -37,7 +39,9 @@ impl Release {
     /// Returns the lanes of an entry of the same warp that at least one of the releasing lanes was
     /// ordered after.
     fn covered(&self, lanes: u32, e: &Entry) -> u32 {
-        if e.time <= self.base || e.time <= self.warp_base {
+        let by_block = if e.time <= self.base { self.exits.by_block(e) } else { 0 };
+        let by_warp = if e.time <= self.warp_base { self.exits.by_warp(e) } else { 0 };
+        if (by_block | by_warp) == e.lanes {
             return e.lanes;
         }
         let own = if e.time <= self.time { lanes } else { 0 };
@@ -47,7 +51,7 @@ impl Release {
                 row.iter().enumerate().fold(0, |m, (l, &t)| m | u32::from(e.time <= t) << l)
             })
         });
-        others.fold(own, |all, m| all | m) & e.lanes
+        others.fold(own | by_block | by_warp, |all, m| all | m) & e.lanes
     }
 }
 
@@ -441,7 +445,11 @@ impl Logs {
             }
         }
         let all = log.blocks.get(&e.block).map_or(&[][..], Vec::as_slice);
-        back(all, r.length, reach(block, r)).next().is_some_and(|last| e.time <= last.release.base)
+        let last = back(all, r.length, reach(block, r)).next();
+        if let Some(last) = last.filter(|last| e.time <= last.release.base) {
+            *missing &= !last.release.exits.by_block(e);
+        }
+        *missing == 0
     }
 }
 
