@@ -11,6 +11,7 @@ mod corpus;
 mod cures;
 mod differential;
 mod earlier;
+mod exits;
 mod faults;
 mod fences;
 mod flags;

@@ -12,8 +12,12 @@ const SCHEDULES: [Schedule; 4] =
 
 /// Returns a kernel with one pointer, in `%rd1`, and the thread's index in `%r1`.
 fn module(body: &str) -> Module {
+    module_for("sm_70", body)
+}
+
+fn module_for(target: &str, body: &str) -> Module {
     let text = format!(
-        ".version 7.8\n.target sm_70\n.address_size 64\n\
+        ".version 7.8\n.target {target}\n.address_size 64\n\
          .visible .entry reduce(.param .u64 p)\n{{\n.reg .pred %p<4>;\n.reg .b32 %r<16>;\n\
          .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %nctaid.x;\n{body}\nret;\n}}\n"
     );
@@ -207,6 +211,67 @@ fn tickets_with_too_narrow_a_scope_race() {
             let (device, ..) = run(&module, schedule, grid, 1);
             let raced = device.findings().iter().any(|f| f.fault == Fault::DataRace);
             assert_eq!(raced, !fine, "{body} {grid} {schedule}: {}", device.said());
+        }
+    }
+}
+
+/// A kernel whose threads store to shared memory, meet at an `mbarrier` that all of them poll, and
+/// read what the others stored. `%r6` is the number of threads that meet.
+fn polled(rest: &str) -> Module {
+    module_for(
+        "sm_80",
+        &format!(
+            ".shared .align 8 .b64 bar;\n.shared .align 4 .b8 room[1024];\n\
+             shl.b32 %r3, %r1, 2;\nmov.u32 %r4, room;\nadd.u32 %r3, %r3, %r4;\nmov.u32 %r5, bar;\n\
+             {rest}"
+        ),
+    )
+}
+
+const START: &str = "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra READY;\nmbarrier.init.shared.b64 [%r5], %r6;\n\
+     READY:\nbar.sync 0;\nadd.u32 %r7, %r1, 1;\nst.shared.u32 [%r3], %r7;";
+
+const MEET: &str = "mbarrier.arrive.shared.b64 %rd2, [%r5];\n\
+     POLL:\nmbarrier.test_wait.shared.b64 %p1, [%r5], %rd2;\n@!%p1 bra POLL;";
+
+/// Each of 256 threads is compared with the arrivals of all others, in each of nine phases.
+#[test]
+fn threads_may_meet_at_a_polled_mbarrier() {
+    let module = polled(&format!(
+        "mov.u32 %r6, %ntid.x;\n{START}\nROUND:\n{MEET}\n\
+         shr.u32 %r6, %r6, 1;\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 bra DONE;\n\
+         setp.ge.u32 %p3, %r1, %r6;\n@%p3 bra ROUND;\n\
+         shl.b32 %r8, %r6, 2;\nadd.u32 %r8, %r8, %r3;\nld.shared.u32 %r9, [%r8];\n\
+         ld.shared.u32 %r10, [%r3];\nadd.u32 %r10, %r10, %r9;\nst.shared.u32 [%r3], %r10;\n\
+         bra ROUND;\nDONE:\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 ret;\n\
+         ld.shared.u32 %r10, [room];\nmov.u32 %r2, %ctaid.x;\nand.b32 %r2, %r2, 1;\n\
+         mul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd1, %rd3;\nred.global.add.u32 [%rd3], %r10;"
+    ));
+    for schedule in SCHEDULES {
+        let (device, left, took) = run(&module, schedule, 2, 256);
+        assert_eq!(left, [256 * 257 / 2; 2]);
+        assert!(device.findings().is_empty(), "{schedule}: {}", device.said());
+        eprintln!("{schedule}: {:?} per block", took / 2);
+        // In other orders, most of the time goes into the polls themselves.
+        let slow = schedule == Schedule::Converged && took > Duration::from_millis(300);
+        assert!(!slow, "{schedule}: 2 blocks took {took:?}");
+    }
+}
+
+/// Threads that exit without an arrival have released nothing.
+#[test]
+fn an_mbarrier_orders_no_thread_that_exits_without_arriving() {
+    for (exits, races) in [("", false), ("setp.ge.u32 %p2, %r1, %r6;\n@%p2 ret;", true)] {
+        let threads = if races { "128" } else { "%ntid.x" };
+        let module = polled(&format!(
+            "mov.u32 %r6, {threads};\n{START}\n{exits}\n{MEET}\n\
+             xor.b32 %r8, %r1, 128;\nshl.b32 %r8, %r8, 2;\nadd.u32 %r8, %r8, %r4;\n\
+             ld.shared.u32 %r9, [%r8];"
+        ));
+        for schedule in SCHEDULES {
+            let (device, ..) = run(&module, schedule, 1, 256);
+            let faults: Vec<Fault> = device.findings().iter().map(|f| f.fault).collect();
+            assert_eq!(faults.contains(&Fault::DataRace), races, "{schedule}: {}", device.said());
         }
     }
 }

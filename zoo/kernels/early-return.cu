@@ -6,10 +6,9 @@ extern "C" __global__ void reduce(const Element* in, Element* out, unsigned long
     unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + tid;
 
     // Load: read one element per thread.
-    shared[tid] = 0;
-    if (i >= n) return;
-    shared[tid] = in[i];
+    shared[tid] = i < n ? in[i] : 0;
     __syncthreads();
+    if (i >= n) return;
 
     // Reduce: in each round, half as many threads add as in the round before.
     for (unsigned int s = blockDim.x / 2; s > 0; s /= 2) {

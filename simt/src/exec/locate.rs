@@ -76,17 +76,18 @@ impl<'e> Team<'e> {
         out
     }
 
+    /// Returns the space of one address, and the address in that space.
+    pub(super) fn one(&self, w: usize, window: Window, addr: u64) -> (Space, u64) {
+        let (space, base) = space_of(window).map_or_else(|| tagged(addr), |space| (space, 0));
+        let addr = addr.wrapping_sub(base);
+        let own = space == Space::Shared && addr >> 24 == self.own_rank(w);
+        (space, if own { addr & 0xff_ffff } else { addr })
+    }
+
     /// Returns a group: the lowest lane in `mask`, and all other lanes in `mask` whose addresses
     /// lie in the same space.
     pub(super) fn group(&self, w: usize, window: Window, addrs: &Doubles, mask: u32) -> Group {
-        let space = match window {
-            Window::Global => Space::Global,
-            Window::Shared | Window::SharedCluster => Space::Shared,
-            Window::Local => Space::Local,
-            Window::Const => Space::Const,
-            Window::Param => Space::Param,
-            Window::Generic => return self.generic(w, addrs, mask),
-        };
+        let Some(space) = space_of(window) else { return self.generic(w, addrs, mask) };
         let mut group = Group { space, mask, addrs: *addrs };
         if space == Space::Shared {
             self.own(w, &mut group);
@@ -96,15 +97,10 @@ impl<'e> Team<'e> {
 
     fn generic(&self, w: usize, addrs: &Doubles, mask: u32) -> Group {
         let tag_of = |lane: usize| addrs[lane] >> 56;
-        let first = tag_of(mask.trailing_zeros() as usize);
+        let first = mask.trailing_zeros() as usize;
         let mut same = 0;
-        each(mask, |lane| same |= u32::from(tag_of(lane) == first) << lane);
-        let (space, base) = match first << 56 {
-            tag::SHARED => (Space::Shared, tag::SHARED),
-            tag::LOCAL => (Space::Local, tag::LOCAL),
-            tag::PARAM => (Space::Param, tag::PARAM),
-            _ => (Space::Global, 0),
-        };
+        each(mask, |lane| same |= u32::from(tag_of(lane) == tag_of(first)) << lane);
+        let (space, base) = tagged(addrs[first]);
         let mut group = Group { space, mask: same, addrs: addrs.map(|a| a.wrapping_sub(base)) };
         if space == Space::Shared {
             self.own(w, &mut group);
@@ -117,12 +113,17 @@ impl<'e> Team<'e> {
         if self.blocks.len() == 1 && group.addrs.iter().all(|a| a >> 24 == 0) {
             return;
         }
-        let rank = u64::from(self.blocks[self.warps[w].block].id.rank) + 1;
+        let rank = self.own_rank(w);
         for addr in &mut group.addrs {
             if *addr >> 24 == rank {
                 *addr &= 0xff_ffff;
             }
         }
+    }
+
+    /// Returns the rank of a warp's block in an address, in which ranks count from 1.
+    fn own_rank(&self, w: usize) -> u64 {
+        u64::from(self.blocks[self.warps[w].block].id.rank) + 1
     }
 
     /// Checks the alignment and bounds of all lanes, and returns the location of their data.
@@ -217,4 +218,26 @@ impl<'e> Team<'e> {
 /// lane of the mask.
 fn first(mask: u32, f: impl Fn(usize) -> bool) -> usize {
     (0..32).find(|i| mask >> i & 1 == 1 && f(*i)).unwrap_or(mask.trailing_zeros() as usize & 31)
+}
+
+/// Returns the space of a window; `None` for generic addresses.
+fn space_of(window: Window) -> Option<Space> {
+    Some(match window {
+        Window::Global => Space::Global,
+        Window::Shared | Window::SharedCluster => Space::Shared,
+        Window::Local => Space::Local,
+        Window::Const => Space::Const,
+        Window::Param => Space::Param,
+        Window::Generic => return None,
+    })
+}
+
+/// Returns the space of a generic address, and the generic address at which the space begins.
+fn tagged(addr: u64) -> (Space, u64) {
+    match addr >> 56 << 56 {
+        tag::SHARED => (Space::Shared, tag::SHARED),
+        tag::LOCAL => (Space::Local, tag::LOCAL),
+        tag::PARAM => (Space::Param, tag::PARAM),
+        _ => (Space::Global, 0),
+    }
 }

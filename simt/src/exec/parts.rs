@@ -62,15 +62,13 @@ impl Team<'_> {
         addr: u64,
         part: Part,
     ) -> Result<u64, Fault> {
-        let mut addrs = [0; 32];
-        addrs[lane] = addr;
-        let group = self.group(w, window, &addrs, 1 << lane);
-        if group.space != Space::Shared {
+        let (space, found) = self.one(w, window, addr);
+        if space != Space::Shared {
             let detail =
                 format!("{} address {addr:#x}, which is not in shared memory", part.said());
             return Err(Fault::new(TrapKind::OutOfBounds, lane, detail));
         }
-        let addr = group.addrs[lane];
+        let addr = found;
         if !addr.is_multiple_of(part.align().into()) {
             return Err(self.not_aligned(Space::Shared, addr, lane, part));
         }

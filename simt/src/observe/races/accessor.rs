@@ -1,10 +1,13 @@
 //! Compares one lane's access to one word with earlier accesses.
 
+use std::cell::Cell;
+
+use super::bounds::Bounds;
 use super::clock::Cluster;
 use super::pair::{Apart, Copied, Side};
 use super::release::{Logs, Ref};
 use super::reports::Reports;
-use super::shadow::{Cell, Entry, Spill, Strength};
+use super::shadow::{self, Entry, Spill, Strength};
 use crate::model::Space;
 use crate::observe::bits::lanes;
 use crate::observer::Access;
@@ -18,6 +21,23 @@ pub(super) struct Accessor<'a> {
     pub(super) reports: &'a mut Reports,
     /// The access by the whole warp.
     pub(super) access: Option<&'a Access<'a>>,
+    /// The bounds of a lane, which are determined when they are first needed.
+    bounds: Cell<Option<(u32, Bounds)>>,
+    /// An instruction of an earlier access, and whether it accesses as many bytes.
+    wide: Cell<Option<(u32, bool)>>,
+}
+
+impl<'a> Accessor<'a> {
+    pub(super) fn new(
+        cluster: &'a Cluster,
+        logs: &'a Logs,
+        (rank, warp): (usize, u32),
+        reports: &'a mut Reports,
+        access: Option<&'a Access<'a>>,
+    ) -> Accessor<'a> {
+        let (bounds, wide) = (Cell::new(None), Cell::new(None));
+        Accessor { cluster, logs, rank, warp, reports, access, bounds, wide }
+    }
 }
 
 impl Accessor<'_> {
@@ -29,14 +49,31 @@ impl Accessor<'_> {
     #[inline]
     fn warp_lane_knows(&self, warp: u32, lane: u32, e: &Entry) -> bool {
         let (cluster, rank) = (self.cluster, self.rank);
-        cluster.knows(rank, warp, lane, e) || cluster.knows_far(self.logs, rank, warp, lane, e)
+        cluster.knows(rank, warp, lane, e)
+            || !cluster.is_alone(rank, warp) && self.knows_far(warp, lane, e)
+    }
+
+    #[cold]
+    fn knows_far(&self, warp: u32, lane: u32, e: &Entry) -> bool {
+        let (cluster, rank) = (self.cluster, self.rank);
+        let far = || cluster.knows_far(self.logs, rank, warp, lane, e);
+        if warp != self.warp {
+            return far();
+        }
+        let known = self.bounds.get().filter(|(of, _)| *of == lane);
+        let (_, bounds) = known.unwrap_or_else(|| {
+            let bounds = (lane, Bounds::of(cluster, self.logs, rank, warp, lane));
+            self.bounds.set(Some(bounds));
+            bounds
+        });
+        bounds.decide(&cluster.blocks[rank], e).unwrap_or_else(far)
     }
 
     /// Checks one lane's access to a word.
     #[inline]
     pub(super) fn word(
         &mut self,
-        cell: &mut Cell,
+        cell: &mut shadow::Cell,
         spill: &mut Spill,
         entry: Entry,
         writes: bool,
@@ -63,12 +100,30 @@ impl Accessor<'_> {
             writes,
             atomic,
             spill,
-            |e| polled && *e == last || this.knows(target.lane, e),
+            (|e| polled && *e == last || this.knows(target.lane, e), |e| this.operate(e, &entry)),
             |e, wrote| raced.push((*e, wrote)),
         );
         for (e, wrote) in raced {
             self.raced(&e, wrote, &entry, writes, target);
         }
+    }
+
+    /// Returns whether two accesses are operations on an `mbarrier`, which never race. Many threads
+    /// may operate on one `mbarrier`.
+    #[inline]
+    fn operate(&self, e: &Entry, entry: &Entry) -> bool {
+        self.access.is_none()
+            && [e, entry].iter().all(|e| e.strength() == Strength::Strong && e.scope() >= 2)
+            && (e.pc() == entry.pc() || self.is_as_wide(e.pc(), entry.pc()))
+    }
+
+    /// Returns whether two instructions access the same number of bytes. All comparisons of one
+    /// access have the same second instruction.
+    fn is_as_wide(&self, a: u32, b: u32) -> bool {
+        let known = self.wide.get().filter(|(of, _)| *of == a);
+        let (_, wide) = known.unwrap_or_else(|| (a, self.reports.is_as_wide(a, b)));
+        self.wide.set(Some((a, wide)));
+        wide
     }
 
     /// Returns whether a lane comes after one of these reads of the value that a write stored.
@@ -100,9 +155,12 @@ impl Accessor<'_> {
         writes: bool,
         target: Target,
     ) {
-        if self.reports.is_guess(&Side::of(e, wrote, 0), &Side::of(entry, writes, 0)) {
+        // A thread has used the values that it read before it exits.
+        let ended = self.cluster.lanes_ended(self.rank, self.warp, e);
+        if ended != 0 && !wrote {
             return;
         }
+        let e = &if ended != 0 { e.by(ended) } else { *e };
         let own = self.cluster.blocks[self.rank].index;
         let strong = |e: &Entry| matches!(e.strength(), Strength::Volatile | Strength::Strong);
         // Within a block, any scope suffices. Within a cluster, cluster scope is needed; otherwise,
@@ -113,10 +171,14 @@ impl Accessor<'_> {
             None => 2,
         };
         let reach = e.scope().min(entry.scope()) >= needed;
+        if self.reports.is_guess(&Side::of(e, wrote, 0), &Side::of(entry, writes, 0)) {
+            return;
+        }
         let apart = match strong(e) && strong(entry) {
             true if !reach => Apart::Scope,
             true if needed == 1 => Apart::Cluster,
             true => Apart::Unordered,
+            false if ended != 0 => Apart::Ended,
             false => self.apart(e, entry, needed, target),
         };
         let apart = if wrote && writes && self.stores_the_same(e, entry, target) {

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use super::exits::Exits;
 use super::peers::Peers;
 use super::polls::Polls;
 use super::release::{Logs, Ref, Release};
@@ -35,8 +36,9 @@ pub(super) struct BlockClock {
     /// The time at which the block started.
     pub(super) start: u32,
     /// The time of the last barrier of the whole block. All threads of the block are ordered after
-    /// all of its earlier accesses.
+    /// all of its earlier accesses, except those of threads that exited before the barrier.
     pub(super) base: u32,
+    pub(super) exits: Exits,
     pub(super) warps: Vec<WarpClock>,
     /// Releases that all threads of the block have acquired.
     pub(super) refs: Vec<Ref>,
@@ -116,19 +118,20 @@ impl Cluster {
         if e.block != block.index || e.strength() == Strength::Async {
             return false;
         }
-        if e.time <= block.base {
-            return true;
-        }
-        if e.warp() != warp {
-            return false;
-        }
         let clock = &block.warps[warp as usize];
-        e.lanes == 1 << lane
-            || e.time <= clock.base
-            || clock.rows.as_ref().is_some_and(|rows| {
-                let row = &rows[lane as usize];
-                (0..32).all(|l| e.lanes >> l & 1 == 0 || l == lane || e.time <= row[l as usize])
-            })
+        (e.time <= block.base && block.exits.by_block(e) == e.lanes)
+            || e.warp() == warp
+                && (e.lanes == 1 << lane
+                    || e.time <= clock.base && block.exits.by_warp(e) == e.lanes
+                    || (clock.rows.is_some() || e.time <= block.base.max(clock.base))
+                        && self.lanes_known(rank, warp, lane, e) & e.lanes == e.lanes)
+    }
+
+    /// Returns whether no lane of a warp has acquired a release.
+    #[inline]
+    pub(super) fn is_alone(&self, rank: usize, warp: u32) -> bool {
+        let block = &self.blocks[rank];
+        block.refs.is_empty() && block.warps[warp as usize].refs.is_empty()
     }
 
     /// Returns whether a lane is ordered after all lanes of an entry through the releases that it
@@ -144,9 +147,6 @@ impl Cluster {
     ) -> bool {
         let block = &self.blocks[rank];
         let own = &block.warps[warp as usize].refs;
-        if own.is_empty() && block.refs.is_empty() {
-            return false;
-        }
         let own = own.iter().filter(|(m, _)| m >> lane & 1 == 1).map(|&(_, r)| r);
         let known = self.lanes_known(rank, warp, lane, e);
         logs.know(Some(block.index), own.chain(block.refs.iter().copied()), e, known)
@@ -171,25 +171,58 @@ impl Cluster {
         self.knows(rank, warp, lane, e) || logs.know(None, all, e, known)
     }
 
-    /// Returns the lanes of an entry that a lane is ordered after through program order and warp
-    /// barriers.
+    /// Returns the lanes of an entry that a lane is ordered after through program order and through
+    /// barriers of its warp and block.
     pub(super) fn lanes_known(&self, rank: usize, warp: u32, lane: u32, e: &Entry) -> u32 {
         let block = &self.blocks[rank];
-        if e.strength() == Strength::Async || e.block != block.index || e.warp() != warp {
+        if e.strength() == Strength::Async || e.block != block.index {
             return 0;
         }
-        let row = block.warps[warp as usize]
-            .rows
-            .iter()
-            .flat_map(|rows| rows[lane as usize].iter().enumerate());
-        row.fold(1 << lane, |known, (l, &time)| known | u32::from(e.time <= time) << l)
+        let by_block = if e.time <= block.base { block.exits.by_block(e) } else { 0 };
+        if e.warp() != warp {
+            return by_block;
+        }
+        let clock = &block.warps[warp as usize];
+        let by_warp = if e.time <= clock.base { block.exits.by_warp(e) } else { 0 };
+        let row = clock.rows.iter().flat_map(|rows| rows[lane as usize].iter().enumerate());
+        row.fold(1 << lane | by_block | by_warp, |known, (l, &time)| {
+            known | u32::from(e.time <= time) << l
+        })
     }
 
-    /// Applies a barrier of all threads of a block.
-    pub(super) fn block_barrier(&mut self, rank: usize) {
+    /// Returns the lanes of an access that no barrier orders, only because they exited before it.
+    pub(super) fn lanes_ended(&self, rank: usize, warp: u32, e: &Entry) -> u32 {
+        let block = &self.blocks[rank];
+        if e.strength() == Strength::Async || e.block != block.index {
+            return 0;
+        }
+        let by_block = e.time <= block.base;
+        let by_warp = e.warp() == warp && e.time <= block.warps[warp as usize].base;
+        match (by_block, by_warp) {
+            (_, true) => e.lanes & !block.exits.by_warp(e),
+            (true, false) => e.lanes & !block.exits.by_block(e),
+            (false, false) => 0,
+        }
+    }
+
+    /// Applies the exit of lanes. No later barrier orders their accesses.
+    pub(super) fn exit(&mut self, rank: usize, warp: u32, mask: u32) {
+        let block = &mut self.blocks[rank];
+        let clock = &mut block.warps[warp as usize];
+        clock.exited |= mask;
+        let times = (clock.base, block.base);
+        block.exits.exit((warp, block.warps.len()), mask, times);
+    }
+
+    /// Applies a barrier of all threads of a block that have not exited: these lanes of each warp.
+    pub(super) fn block_barrier(&mut self, rank: usize, lanes: &[u32]) {
         let block = &mut self.blocks[rank];
         block.base = self.now;
         self.now += 1;
+        for (w, mask) in lanes.iter().enumerate().filter(|(_, mask)| **mask != 0) {
+            block.exits.warp_barrier(w, *mask, block.warps[w].rows.as_deref());
+            block.exits.block_barrier(w);
+        }
         for warp in &mut block.warps {
             for (_, r) in warp.refs.drain(..) {
                 add(&mut block.refs, r);
@@ -202,7 +235,8 @@ impl Cluster {
 
     /// Applies a barrier of the lanes in a mask.
     pub(super) fn warp_barrier(&mut self, rank: usize, warp: usize, mask: u32) {
-        let clock = &mut self.blocks[rank].warps[warp];
+        let BlockClock { warps, exits, .. } = &mut self.blocks[rank];
+        let clock = &mut warps[warp];
         for list in [&mut clock.refs, &mut clock.pending] {
             for (lanes, _) in list.iter_mut() {
                 if *lanes & mask != 0 {
@@ -212,6 +246,7 @@ impl Cluster {
         }
         if (mask | clock.exited) & clock.lanes == clock.lanes {
             clock.base = self.now;
+            exits.warp_barrier(warp, mask, clock.rows.as_deref());
         } else {
             let rows = clock.rows.get_or_insert_with(|| Box::new([[0; 32]; 32]));
             let mut joined = [0; 32];
@@ -256,6 +291,7 @@ impl Cluster {
             base: block.base,
             warp_base: clock.base,
             rows: clock.rows.clone(),
+            exits: block.exits.clone(),
             refs,
             scope,
         };
@@ -289,18 +325,25 @@ pub(super) fn add(refs: &mut Vec<Ref>, new: Ref) {
     }
 }
 
-/// Adds a release that some lanes have acquired.
-pub(super) fn add_for(refs: &mut Vec<(u32, Ref)>, lanes: u32, new: Ref) {
-    for (m, r) in refs.iter_mut() {
-        if r.log == new.log && r.scope == new.scope && *m & !lanes == 0 {
-            *m = lanes;
-            r.length = r.length.max(new.length);
-            return;
+/// Adds a release that some lanes have acquired. For each lane, log and scope, only the longest prefix
+/// is kept.
+pub(super) fn add_for(refs: &mut Vec<(u32, Ref)>, mut lanes: u32, new: Ref) {
+    let mut same = None;
+    for (i, (m, r)) in refs.iter_mut().enumerate() {
+        if r.log != new.log || r.scope != new.scope {
+            continue;
         }
-        if *r == new {
-            *m |= lanes;
-            return;
+        if r.length < new.length {
+            *m &= !lanes;
+        } else {
+            lanes &= !*m;
+            same = same.or((r.length == new.length).then_some(i));
         }
     }
-    refs.push((lanes, new));
+    match same {
+        Some(i) => refs[i].0 |= lanes,
+        None if lanes != 0 => refs.push((lanes, new)),
+        None => {}
+    }
+    refs.retain(|(m, _)| *m != 0);
 }

@@ -152,7 +152,7 @@ impl Races {
         let rank = at.block.rank as usize;
         let Races { clusters, logs, reports, unfenced, .. } = self;
         let cluster = &clusters[place];
-        let accessor = Accessor { cluster, logs, rank, warp: at.warp, reports, access: None };
+        let accessor = Accessor::new(cluster, logs, (rank, at.warp), reports, None);
         unfenced.inits.retain(|&(p, r, _), entry| {
             (p, r) != (place, rank) || !lanes(at.mask).any(|lane| accessor.knows(lane, entry))
         });
@@ -184,7 +184,7 @@ impl Races {
         let Some(Shared { cells, spill }) = shared[place].get(owner) else { return };
         let Some(cell) = cells.get(offset as usize / 4) else { return };
         let cluster = &clusters[place];
-        let mut accessor = Accessor { cluster, logs, rank, warp: at.warp, reports, access: None };
+        let mut accessor = Accessor::new(cluster, logs, (rank, at.warp), reports, None);
         let target = Target { lane, space: Space::Shared, address: offset.into() };
         for init in cell.writers(spill).filter(|e| e.strength() == Strength::Weak) {
             if !accessor.knows(lane, init) {
@@ -201,7 +201,7 @@ impl Races {
         let rank = at.block.rank as usize;
         let Races { clusters, logs, reports, unfenced, .. } = self;
         let cluster = &clusters[place];
-        let accessor = Accessor { cluster, logs, rank, warp: at.warp, reports, access: None };
+        let accessor = Accessor::new(cluster, logs, (rank, at.warp), reports, None);
         unfenced.writes.retain(|&(p, r, _), entry| {
             (p, r) != (place, rank) || !lanes(at.mask).any(|lane| accessor.knows(lane, entry))
         });

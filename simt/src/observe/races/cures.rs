@@ -72,6 +72,7 @@ impl Pair<'_> {
             Apart::Scope => (SCOPE, BEYOND),
             Apart::Read if has(kernel, waits_relaxed) => (RELAXED_WAIT, BLOCK),
             Apart::Read => (READ, BLOCK),
+            Apart::Ended => (ENDED, BLOCK),
             _ if changes_in_place(kernel, a.pc, b.pc) && has(kernel, locks) => (LOCKED, BEYOND),
             _ if changes_in_place(kernel, a.pc, b.pc) => (ATOMIC, BEYOND),
             _ if self.is_mixed() => (MIXED, BEYOND),
@@ -220,6 +221,9 @@ const SCOPE: &str = "the scope of one access excludes the other; widen this scop
 const READ: &str = "this thread has read the flag that is set after the access, but has not acquired it; \
                     put a `__threadfence_block()` after the read of the flag, or read it with \
                     `.acquire`";
+
+const ENDED: &str = "the thread that writes ends before the barrier, which therefore does not order its \
+                     write; let it reach the barrier before it returns";
 
 const SAME: &str = "they store the same value, so the result is correct; let one thread write it";
 

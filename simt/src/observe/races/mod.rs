@@ -16,6 +16,7 @@
 mod accessor;
 mod between;
 mod blocks;
+mod bounds;
 mod clock;
 mod cluster;
 mod code;
@@ -24,6 +25,7 @@ mod copies;
 mod counts;
 mod cures;
 mod done;
+mod exits;
 mod lifetimes;
 mod order;
 mod pair;
@@ -134,7 +136,7 @@ impl Races {
             }
             _ => (None, address),
         };
-        let mut accessor = Accessor { cluster, logs, rank, warp: at.warp, reports, access };
+        let mut accessor = Accessor::new(cluster, logs, (rank, at.warp), reports, access);
         let mut go = |cell: &mut Cell, spill: &mut Spill, word: u64| {
             let (from, to) = (first.max(word * 4), (first + bytes).min(word * 4 + 4));
             let mask = ((1u32 << (to - from)) - 1) << (from % 4);
@@ -481,7 +483,7 @@ impl Observer for Races {
 
     fn exit(&mut self, at: &At<'_>, mask: u32) {
         let place = self.place(&at.block);
-        self.clusters[place].blocks[at.block.rank as usize].warps[at.warp as usize].exited |= mask;
+        self.clusters[place].exit(at.block.rank as usize, at.warp, mask);
         self.left(at, mask);
     }
 }

@@ -149,7 +149,7 @@ impl Races {
                         .zip(complete.lanes)
                         .all(|(w, &m)| (m | w.exited) & w.lanes == w.lanes);
                 if whole {
-                    cluster.block_barrier(rank);
+                    cluster.block_barrier(rank, complete.lanes);
                     return;
                 }
                 // If only some threads take part, the order is kept in a log.
@@ -308,6 +308,7 @@ impl Races {
             let log = self.logs.make(key);
             let cluster = &mut self.clusters[place];
             self.logs.complete(log, m.phase, cluster.now);
+            self.logs.fill(log, &cluster.blocks[rank]);
             cluster.now += 1;
         }
     }

@@ -59,6 +59,8 @@ pub(super) enum Apart {
     /// The thread has read a flag that another thread of the block released after the access, and
     /// has not acquired it.
     Read,
+    /// The first thread ended before the barrier between the two accesses.
+    Ended,
     /// Nothing orders the two accesses, which come from two blocks of the same cluster.
     Cluster,
     /// This other lane of the warp is ordered after the access, which another block performed.

@@ -7,6 +7,8 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+use super::bounds::Full;
+use super::exits::Exits;
 use super::shadow::{Entry, Strength};
 
 /// A prefix of a log, which a thread has read or acquired.
@@ -27,6 +29,7 @@ pub(super) struct Release {
     pub(super) base: u32,
     pub(super) warp_base: u32,
     pub(super) rows: Option<Box<[[u32; 32]; 32]>>,
+    pub(super) exits: Exits,
     pub(super) refs: Vec<(u32, Ref)>,
     /// The scope; `None` if the release orders execution but no memory accesses.
     pub(super) scope: Option<u8>,
@@ -36,7 +39,9 @@ impl Release {
     /// Returns the lanes of an entry of the same warp that at least one of the releasing lanes was
     /// ordered after.
     fn covered(&self, lanes: u32, e: &Entry) -> u32 {
-        if e.time <= self.base || e.time <= self.warp_base {
+        let by_block = if e.time <= self.base { self.exits.by_block(e) } else { 0 };
+        let by_warp = if e.time <= self.warp_base { self.exits.by_warp(e) } else { 0 };
+        if (by_block | by_warp) == e.lanes {
             return e.lanes;
         }
         let own = if e.time <= self.time { lanes } else { 0 };
@@ -46,7 +51,7 @@ impl Release {
                 row.iter().enumerate().fold(0, |m, (l, &t)| m | u32::from(e.time <= t) << l)
             })
         });
-        others.fold(own, |all, m| all | m) & e.lanes
+        others.fold(own | by_block | by_warp, |all, m| all | m) & e.lanes
     }
 }
 
@@ -87,17 +92,19 @@ fn back(
 }
 
 #[derive(Debug, Clone)]
-struct LogEntry {
+pub(super) struct LogEntry {
     /// The position of this entry in the sequence of releases and ends of phases.
-    at: u32,
-    lanes: u32,
-    release: Arc<Release>,
+    pub(super) at: u32,
+    pub(super) lanes: u32,
+    pub(super) release: Arc<Release>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Log {
+pub(super) struct Log {
     /// Number of releases and ends of phases so far.
-    length: u32,
+    pub(super) length: u32,
+    /// For each position, the latest time of the releases up to this position.
+    pub(super) latest: Vec<u32>,
     /// Releases by block and warp.
     warps: FxHashMap<(u32, u32), Releases>,
     /// For each block, the releases that follow another barrier of the block than the release before
@@ -112,11 +119,31 @@ struct Log {
     own: FxHashMap<u32, Beyond>,
     ran: Beyond,
     /// For an `mbarrier`, the length of the log and the time at the end of each phase.
-    phases: Vec<(u32, u32)>,
+    pub(super) phases: Vec<(u32, u32)>,
+    /// For an `mbarrier`, the prefixes that include all accesses of a block up to a time.
+    pub(super) full: Vec<Full>,
     /// For an `mbarrier`, the bytes that it has been told to expect, less those of copies.
     expected: i64,
     /// For an `mbarrier`, a test that passed before the first phase ended.
     early: Option<u32>,
+}
+
+impl Log {
+    /// Appends a position, at which releases up to this time are visible.
+    fn append(&mut self, time: u32) {
+        self.length += 1;
+        self.latest.push(self.latest.last().map_or(time, |last| time.max(*last)));
+    }
+
+    /// Returns whether a release includes prefixes of other logs.
+    pub(super) fn leads_beyond(&self) -> bool {
+        !(self.wide.0.is_empty() && self.own.is_empty() && self.ran.0.is_empty())
+    }
+
+    /// Returns the releases of a warp.
+    pub(super) fn entries(&self, block: u32, warp: u32) -> &[LogEntry] {
+        self.warps.get(&(block, warp)).map_or(&[], |own| &own.entries)
+    }
 }
 
 /// Prefixes of other logs, by log and scope, that the releases up to a position of this log
@@ -207,6 +234,14 @@ impl Logs {
         *self = Logs::default();
     }
 
+    pub(super) fn log(&self, log: u32) -> &Log {
+        &self.logs[log as usize]
+    }
+
+    pub(super) fn log_mut(&mut self, log: u32) -> &mut Log {
+        &mut self.logs[log as usize]
+    }
+
     pub(super) fn length(&self, log: u32) -> u32 {
         self.logs[log as usize].length
     }
@@ -237,7 +272,7 @@ impl Logs {
                 }
             }
         }
-        log.length += 1;
+        log.append(release.time);
     }
 
     /// Appends the release of a fence, at a later operation that publishes it. Does nothing if these
@@ -261,14 +296,14 @@ impl Logs {
         let log = &mut self.logs[number as usize];
         if log.inits.iter().all(|(_, old)| *old != init) {
             log.inits.push((log.length, init));
-            log.length += 1;
+            log.append(init.time);
         }
     }
 
     /// Completes a phase of an `mbarrier`.
     pub(super) fn complete(&mut self, log: u32, phase: u64, time: u32) {
         let log = &mut self.logs[log as usize];
-        log.length += 1;
+        log.append(0);
         let end = (log.length, time);
         // Phases end in order; a gap means that a phase ended unobserved.
         if phase < 1 << 24 {
@@ -351,6 +386,10 @@ impl Logs {
         if refs.clone().take(2).any(|r| self.knows_here(block, r, e, &mut missing)) {
             return true;
         }
+        let (mut few, more) = (refs.clone().take(2), refs.clone().nth(2).is_some());
+        if !more && few.all(|r| !self.logs[r.log as usize].leads_beyond()) {
+            return false;
+        }
         let mut open: Vec<Ref> = refs.collect();
         // For each log and scope, only the longest prefix counts, because it contains the others.
         let mut seen = Lengths::default();
@@ -406,7 +445,11 @@ impl Logs {
             }
         }
         let all = log.blocks.get(&e.block).map_or(&[][..], Vec::as_slice);
-        back(all, r.length, reach(block, r)).next().is_some_and(|last| e.time <= last.release.base)
+        let last = back(all, r.length, reach(block, r)).next();
+        if let Some(last) = last.filter(|last| e.time <= last.release.base) {
+            *missing &= !last.release.exits.by_block(e);
+        }
+        *missing == 0
     }
 }
 

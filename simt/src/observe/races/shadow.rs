@@ -175,8 +175,8 @@ impl Cell {
     }
 
     /// Records one lane's access. `known` returns whether the accessing thread is ordered after all
-    /// lanes of an entry. `race` is called for each conflicting entry that the thread is not
-    /// ordered after.
+    /// lanes of an entry, and `harmless` whether the access cannot race with an entry. `race` is
+    /// called for each other conflicting entry that the thread is not ordered after.
     #[inline]
     pub(super) fn access(
         &mut self,
@@ -184,21 +184,16 @@ impl Cell {
         writes: bool,
         atomic: bool,
         spill: &mut Spill,
-        mut known: impl FnMut(&Entry) -> bool,
+        (mut known, harmless): (impl FnMut(&Entry) -> bool, impl Fn(&Entry) -> bool),
         mut race: impl FnMut(&Entry, bool),
     ) {
         let bytes = entry.bytes();
         let mut meet = |e: &Entry, wrote: bool| {
-            if e.time == 0 {
-                return true;
-            }
-            let known = known(e);
-            if !known && e.bytes() & bytes != 0 {
+            if e.time != 0 && e.bytes() & bytes != 0 && !harmless(e) && !known(e) {
                 race(e, wrote);
             }
-            known
         };
-        let knows = meet(&self.write, true);
+        meet(&self.write, true);
         if self.more != 0 {
             for e in &spill.list(&mut self.more).writes {
                 meet(e, true);
@@ -215,7 +210,8 @@ impl Cell {
                 }
             }
             if is_strong(&entry) && self.write.time != 0 {
-                self.write_strong(entry, atomic && !knows, spill, known);
+                let observes = atomic && !known(&self.write);
+                self.write_strong(entry, observes, spill, known);
             } else if bytes == 15 {
                 // An access that is ordered after this write is also ordered after everything that
                 // precedes this write, and all races of this write were already reported.
@@ -227,7 +223,8 @@ impl Cell {
             }
             return;
         }
-        if !knows && is_strong(&self.write) && is_strong(&entry) {
+        let both = is_strong(&self.write) && is_strong(&entry);
+        if self.write.time != 0 && both && !known(&self.write) {
             self.see(entry, spill);
         }
         if self.read.same_but_lanes(&entry) {
