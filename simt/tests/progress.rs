@@ -89,6 +89,25 @@ fn polled(polls: &str, threads: u32) {
     assert_eq!(run(&body, 2, threads, Schedule::Adversarial(2)).unwrap()[1], 7);
 }
 
+/// A block that runs alone polls for a message of another block.
+#[test]
+fn a_block_alone_does_not_poll_for_ever() {
+    let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry one(.param .u64 a) {\n\
+        .reg .pred %p1;\n.reg .b32 %r1;\n.reg .b64 %rd1;\nld.param.u64 %rd1, [a];\n\
+        wait: ld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra wait;\nret; }\n";
+    let module = Module::parse(text).unwrap();
+    let mut config = Config::default();
+    config.blocks = Some(1..2);
+    let mut gpu = Gpu::with(config);
+    let data = gpu.alloc(4).unwrap();
+    gpu.fill(data, 0, 4).unwrap();
+    let (entry, args) = ("one", vec![Arg::U64(data)]);
+    let (grid, block, cluster, shared) = ([4, 1, 1], [32, 1, 1], [1; 3], 0);
+    let launch = Launch { entry, grid, block, cluster, shared, args };
+    let said = gpu.launch_watched(&module, &launch, None).unwrap_err().to_string();
+    assert!(said.contains("only poll, and the other blocks do not run"), "{said}");
+}
+
 /// The second block changes memory between its polls, so it does not look like waiting. The device
 /// has room for two blocks.
 #[test]

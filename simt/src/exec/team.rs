@@ -147,6 +147,11 @@ impl<'e> Team<'e> {
         self.executed - self.moved >= QUIET && self.polls()
     }
 
+    /// Returns whether the team has done nothing but poll for a long time.
+    pub(super) fn waits_long(&self) -> bool {
+        self.executed - self.moved >= 32 * QUIET && self.polls()
+    }
+
     /// Returns whether the team has done nothing but poll for a short time, so that another warp
     /// should run.
     pub(super) fn spins(&self) -> bool {
