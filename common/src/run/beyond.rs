@@ -21,7 +21,7 @@ pub(super) fn wrong_beyond<T: Scalar>(
     asked: Asked<'_, T>,
     job: &Job<'_>,
 ) -> Result<Option<Box<Mismatch>>> {
-    let faults: [&dyn Fn() -> Result<Option<Box<Mismatch>>>; 8] = [
+    let faults: &[&dyn Fn() -> Result<Option<Box<Mismatch>>>] = &[
         &|| wrong_elsewhere(asked),
         &|| wrong_on_extremes(asked),
         &|| wrong_on_specials(asked, job.plan()),
@@ -29,6 +29,8 @@ pub(super) fn wrong_beyond<T: Scalar>(
         &|| wrong_in_later_launches(asked, job.plan()),
         &|| wrong_in_other_orders(asked, job.plan()),
         &|| wrong_with_many_sums(asked, job.plan()),
+        #[cfg(not(target_family = "wasm"))]
+        &|| super::types::wrong_in_other_types(asked),
         &|| wrong_on_long_inputs(asked, &job.program, job.problem.chip),
     ];
     for fault in faults {

@@ -5,7 +5,7 @@ use simt::{Arch, Schedule};
 
 use super::job::Job;
 use crate::{
-    Result, Step,
+    Element, Result, Step,
     device::{Choice, Device, Ptx, Settings, interpreter},
     plan::{Block, Holds, Problem},
     sum::{Mismatch, Run, Scalar, Verdict, Workload, elements},
@@ -27,7 +27,7 @@ const LENGTHS: [usize; 6] = [0, 1, 33, 1025, 5003, (1 << 14) - 1];
 const SEVERAL: usize = 5003;
 
 /// The length of the runs that need a whole tile and more, or many blocks.
-const TILES: usize = 16_390;
+pub(super) const TILES: usize = 16_390;
 
 /// The length of the runs on a GPU with one multiprocessor, on which each block then adds several
 /// tiles, and a part of one.
@@ -60,6 +60,8 @@ pub(super) struct Extra {
     pub offset: u64,
     /// A description of the elements, if they are not those of the requested run.
     pub elements: Option<String>,
+    /// The type of the elements, if it is not that of the requested run.
+    pub element: Option<Element>,
 }
 
 /// The outcome of an extra run.
@@ -114,7 +116,7 @@ impl Extra {
     /// Returns a run of the first `n` elements.
     pub(super) fn of<T: Scalar>(asked: Asked<'_, T>, n: usize) -> Extra {
         let Settings { schedule, gpu, .. } = *asked.settings;
-        Extra { schedule, gpu, block: asked.block, n, offset: 0, elements: None }
+        Extra { schedule, gpu, block: asked.block, n, offset: 0, elements: None, element: None }
     }
 
     /// Runs a step on `values`, with the checks of the requested run. Returns `None` if the GPU
@@ -240,6 +242,7 @@ impl Extra {
     fn how<T: Scalar>(&self, asked: Asked<'_, T>) -> Option<String> {
         let mut how = Vec::new();
         how.extend(self.elements.clone());
+        how.extend(self.element.map(|element| format!("the elements were of type {element}")));
         if self.schedule != asked.settings.schedule {
             how.push(format!("blocks and threads ran in the order {}", self.schedule));
         }
@@ -263,6 +266,9 @@ impl Extra {
     /// Names the options that repeat the run.
     fn repeat<T: Scalar>(&self, asked: Asked<'_, T>) -> String {
         let mut flags = format!("--n {}", self.n);
+        if let Some(element) = self.element {
+            flags += &format!(" --type {element}");
+        }
         if self.schedule != asked.settings.schedule {
             flags += &format!(" --schedule {}", self.schedule);
         }

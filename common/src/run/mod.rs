@@ -21,6 +21,8 @@ mod registers;
 mod rounding;
 mod special;
 mod timing;
+#[cfg(not(target_family = "wasm"))]
+mod types;
 mod why;
 
 #[cfg(target_family = "wasm")]
