@@ -147,6 +147,8 @@ impl Extra {
         let again = random || self.how(asked).is_none();
         if checked.wrong.is_none() && found.is_none() && again {
             checked.wrong = job.verify_again(&workload).map_err(stopped)?.wrong;
+        } else if checked.wrong.is_none() && found.is_none() {
+            checked.wrong = job.left_behind(checked.verdict, workload.warm())?;
         }
         let wrong = match (checked.wrong, found) {
             (Some(mut wrong), found) => {

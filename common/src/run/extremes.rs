@@ -60,19 +60,44 @@ mod tests {
     use crate::{
         Step,
         device::{Choice, Device, Settings},
-        plan::Block,
+        plan::{Arg, Block, Buffer, Scratch},
         run::{Samples, played, run},
         sum::{Input, Workload},
     };
 
     static STEP: Step = played::step("extremes", |problem| played::first_thread(problem, 1));
 
+    static COUNTS: Step = played::step("counts", |problem| {
+        let mut plan = played::first_thread(problem, 1);
+        plan.launches[0].args.push(Arg::Address(Buffer::Scratch(0)));
+        plan.scratch.push(Scratch::Zeroed(4));
+        plan
+    });
+
     fn said(text: &str) -> Option<String> {
+        said_of(&STEP, text)
+    }
+
+    fn said_of(step: &'static Step, text: &str) -> Option<String> {
         let device = Device::open(Choice::Simt, &Settings::default()).unwrap();
         let workload = Workload::<f32>::new(&device, Input::Signed, 3000, 1).unwrap();
         let (block, samples) = (Block::new(64).unwrap(), Samples { count: 0, warm: false });
-        let outcome = run(&STEP, &played::ptx(text), &device, &workload, block, samples).unwrap();
+        let outcome = run(step, &played::ptx(text), &device, &workload, block, samples).unwrap();
         outcome.fault().map(|fault| fault.to_string())
+    }
+
+    /// The kernel counts sums above 2^64 in memory that it does not reset.
+    #[test]
+    fn state_that_only_large_elements_leave_is_found() {
+        let counts = played::TURNING
+            .replace(".param .u64 n)", ".param .u64 n, .param .u64 count)")
+            .replace("done:", "done:\nld.param.u64 %n, [count];\nsetp.gt.f32 %p, %sum, 0f5F800000;\n@%p st.global.u32 [%n], 1;");
+        let said = said_of(&COUNTS, &counts).expect("the count remains");
+        for words in ["`count` was zero when it began but not when it ended", "one element was the largest float"]
+        {
+            assert!(said.contains(words), "{said}");
+        }
+        assert_eq!(said_of(&COUNTS, &counts.replace("[%n], 1", "[%n], 0")), None);
     }
 
     #[test]

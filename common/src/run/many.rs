@@ -46,7 +46,7 @@ pub(super) fn wrong_with_many_sums<T: Scalar>(
         let most = counts.into_iter().max().unwrap_or(0);
         // The first length is checked for races, and the second one is too long for that.
         let shortest = |least| counts.iter().position(|&count| count >= least && count > few);
-        let chosen = [shortest(least), shortest(most)].map(|at| at.filter(|_| most >= least));
+        let chosen = [shortest(least), shortest(most)];
         let mut ran = false;
         let mut lengths: Vec<usize> = chosen.into_iter().flatten().map(|at| LENGTHS[at]).collect();
         lengths.dedup();

@@ -144,4 +144,43 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             said: &["partial sums 0 to 255", "`--n 2101248`"],
         },
     ),
+    (
+        "counter",
+        Edit {
+            name: "90-first-64-partial-sums",
+            edits: &[("i < gridDim.x; i += 32", "i < min(gridDim.x, 64u); i += 32")],
+            n: "2^17",
+            code: 1,
+            said: &["adds the partial sums 0 to 128", "`--n 2101248 --threads 64`"],
+        },
+    ),
+    (
+        "v8-wide-loads",
+        Edit {
+            name: "91-a-vector-of-floats",
+            edits: &[
+                ("{ Element data[16 / sizeof(Element)]; }", "{ float data[4]; }"),
+                ("Width = 16 / sizeof(Element)", "Width = 4"),
+            ],
+            n: "2^17",
+            code: 1,
+            said: &[
+                "the elements were of type i32",
+                "write `Element` for the type of the elements",
+            ],
+        },
+    ),
+    (
+        "v8-wide-loads/dependent-launch",
+        Edit {
+            name: "92-no-wait-for-the-first-launch",
+            edits: &[("    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n", "")],
+            n: "2^17",
+            code: 1,
+            said: &[
+                "which the previous launch writes",
+                "let each thread execute `griddepcontrol.wait`",
+            ],
+        },
+    ),
 ];
