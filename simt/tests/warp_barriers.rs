@@ -92,7 +92,7 @@ fn a_barrier_never_opens_if_some_lanes_wait_elsewhere() {
             assert!(error.starts_with("deadlock at PTX line 11 by thread "), "{schedule}: {error}");
             assert!(error.contains("16 threads wait at a warp-wide operation on PTX line 11"));
             assert!(error.contains("48 threads wait at a block barrier on PTX line 13"), "{error}");
-            assert!(error.contains("or move it out of the condition"), "{error}");
+            assert!(error.contains("move it out of the condition, or put only"), "{error}");
             assert_eq!(found.len(), 1, "{found:?}");
         }
     }

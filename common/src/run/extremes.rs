@@ -93,8 +93,10 @@ mod tests {
             .replace(".param .u64 n)", ".param .u64 n, .param .u64 count)")
             .replace("done:", "done:\nld.param.u64 %n, [count];\nsetp.gt.f32 %p, %sum, 0f5F800000;\n@%p st.global.u32 [%n], 1;");
         let said = said_of(&COUNTS, &counts).expect("the count remains");
-        for words in ["`count` was zero when it began but not when it ended", "one element was the largest float"]
-        {
+        for words in [
+            "`count` was zero when it began but not when it ended",
+            "one element was the largest float",
+        ] {
             assert!(said.contains(words), "{said}");
         }
         assert_eq!(said_of(&COUNTS, &counts.replace("[%n], 1", "[%n], 0")), None);

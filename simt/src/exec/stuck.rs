@@ -295,9 +295,9 @@ const EACH_WAITS: &str = "each waits for the others, so none can continue";
 
 const WARP_WIDE: &str = "a warp-wide operation";
 
-const ALL_NAMED_MUST_COME: &str = "a warp-wide operation waits for every lane in its mask; put \
-                                   only the lanes that reach it in the mask, or move it out of \
-                                   the condition";
+const ALL_NAMED_MUST_COME: &str = "a warp-wide operation waits for every lane in its mask; move \
+                                   it out of the condition, or put only the lanes that reach \
+                                   it in the mask, and read from no other lane";
 
 pub(super) const ALL_MUST_COME: &str = "every thread of the block has to reach a \
                                         `__syncthreads()`; put the condition around the work, not \

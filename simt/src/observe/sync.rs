@@ -157,9 +157,11 @@ impl Observer for Sync {
         self.found.add(key, 1, || {
             let lane = at.mask.trailing_zeros() & 31;
             let site = scene.site(at.block.index, at.linear(lane), at.pc, "wait");
-            let noun = match &scene.kernel.insts[at.pc as usize].op {
-                Op::Sync { op, .. } if **op != inst::Sync::Barrier => "warp-wide operation",
-                _ => "`__syncwarp()`",
+            let (noun, more) = match &scene.kernel.insts[at.pc as usize].op {
+                Op::Sync { op, .. } if **op != inst::Sync::Barrier => {
+                    ("warp-wide operation", ", and use the value of no other lane")
+                }
+                _ => ("`__syncwarp()`", ""),
             };
             let count = |lanes: u32| lanes.count_ones();
             let mut others = Vec::new();
@@ -186,7 +188,7 @@ impl Observer for Sync {
                 ),
                 cure: format!(
                     "put the condition around the work, not around the {noun}, or put only the \
-                     lanes that reach it in its mask"
+                     lanes that reach it in its mask{more}"
                 ),
                 ..scene.finding(Fault::DivergentBarrier, vec![site])
             }

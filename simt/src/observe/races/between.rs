@@ -2,8 +2,7 @@
 //! barrier of the cluster, or a flag. These are the cause; no further barrier is missing.
 
 use super::code::awaits;
-use super::cures::Cure;
-use super::pair::Pair;
+use super::pair::{Cure, Pair};
 use crate::inst::{MbarOp, Op, Src};
 use crate::kernel::Kernel;
 

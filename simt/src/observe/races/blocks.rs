@@ -63,7 +63,9 @@ fn untested(kernel: &Kernel, signal: u32) -> String {
     match kernel.insts[signal as usize].op {
         Op::Atomic(_) => format!(
             "nothing tests the result of the atomic at {}, so this block does not know that the \
-             value is complete; use it only in the block that takes the last ticket",
+             value is complete; use it only in the block that takes the last ticket (if the \
+             source tests the result, the compiler has removed the test, because the variable \
+             that keeps it is not set on every path)",
             kernel.place(signal)
         ),
         _ => format!(

@@ -6,7 +6,7 @@
 //! the current phase are after the second.
 
 use super::clock::{BlockClock, Cluster};
-use super::release::{Logs, Ref};
+use super::release::{Full, Logs, Ref};
 use super::shadow::{Entry, Strength};
 
 /// The bounds of the accesses of a thread's own block that the thread is ordered after through the
@@ -84,13 +84,4 @@ impl Logs {
         }
         log.full.push(Full { length: log.length, block: block.index, time });
     }
-}
-
-/// A prefix of a log that includes all accesses of a block up to a time, except those of threads
-/// that have exited.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Full {
-    length: u32,
-    block: u32,
-    time: u32,
 }

@@ -59,7 +59,8 @@ pub(super) fn cure(pair: &Pair<'_>, place: impl Fn(u32) -> String) -> String {
                           the copies write; let it expect all of their bytes"
             .into(),
         Copied::Relaxed => "the wait for the copy is relaxed (`.relaxed`), so it does not acquire \
-                            what was copied; let it acquire (`.acquire`, which is the default)"
+                            what was copied; let it acquire (`.acquire`, or `.acquire.cluster` \
+                            if another block sends the copy)"
             .into(),
         Copied::Narrow => "another block sends it, and the default `.acquire.cta` covers only the \
                            thread's own block; wait for its mbarrier with `.acquire.cluster`, then \

@@ -1,8 +1,7 @@
 //! Remedies for a plain access to a word that other threads change by atomics, such as a counter.
 
 use super::code::{polls, polls_weakly};
-use super::cures::Cure;
-use super::pair::{Pair, Side};
+use super::pair::{Cure, Pair, Side};
 use super::shadow::Strength;
 use crate::inst::{AtomOp, Op};
 

@@ -1,8 +1,8 @@
 //! Remedies for two unordered accesses.
 
-use super::between::Between;
 use super::code::{changes_in_place, has};
-use super::pair::{Apart, Pair, Side};
+use super::pair::{Apart, Cure, Pair, Side};
+use super::polled::ONE_PLAIN;
 use super::shadow::Strength;
 use super::{between, blocks, copied, counts, polled};
 use crate::flags::Use;
@@ -11,27 +11,6 @@ use crate::inst::{Address, AtomOp, Inst, MbarOp, Op, Sync};
 use crate::kernel::Kernel;
 use crate::model::{Order, Space};
 use crate::observe::found::{BEYOND, BLOCK, ONE_WARP, WARP};
-
-/// A remedy, whose text may have to be composed.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Cure {
-    Is(&'static str),
-    /// The remedy for an access that is not ordered with an asynchronous copy.
-    Copy,
-    /// The remedy for accesses of two blocks.
-    Blocks,
-    /// The remedy for volatile accesses to a word, whose flag is another word.
-    Volatile,
-    /// The remedy for a missing block barrier between two instructions, of which the second one is at
-    /// an earlier line.
-    Back(u32, u32),
-    /// The remedy for a lane that the mask of a warp barrier omits: the barrier, its mask, and the
-    /// other lane.
-    Mask(u32, u32, u32),
-    /// The remedy for a barrier other than `__syncthreads()`, or for a flag, between two
-    /// instructions.
-    Between(u32, Between),
-}
 
 impl Pair<'_> {
     /// Returns the text of a remedy.
@@ -109,9 +88,10 @@ impl Pair<'_> {
                 true => (ONE_INDEX_WARP, WARP),
                 false => (ONE_INDEX, BLOCK),
             },
-            _ if one_block && a.warp == b.warp => {
-                ("a `__syncwarp()` is missing between them", WARP)
-            }
+            _ if one_block && a.warp == b.warp => match kernel.place(a.pc) == kernel.place(b.pc) {
+                true => (ONE_LINE, WARP),
+                false => ("a `__syncwarp()` is missing between them", WARP),
+            },
             _ if one_block && [a, b].iter().all(|s| follows_warp_barrier(kernel, s.pc)) => {
                 (SEVERAL_WARPS, ONE_WARP)
             }
@@ -261,10 +241,6 @@ const VOLATILE_WORD: &str = "`volatile` is not for communication between threads
                              store and load it with an atomic or with `.relaxed` (`st.relaxed` \
                              and `ld.relaxed`, or `cuda::atomic_ref`)";
 
-pub(super) const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
-                         relaxed (`st.relaxed` or `cuda::atomic_ref`), or move it to the block that \
-                         takes the last ticket or, if it initializes, to the host";
-
 const ROUNDS: &str = "if these are two rounds of a loop, a barrier is missing between the rounds; \
                       otherwise, let one thread write it";
 
@@ -278,6 +254,9 @@ const ONE_INDEX_WARP: &str = "a `__syncwarp()` is missing between two rounds of 
 
 const ONE_INDEX: &str = "a `__syncthreads()` is missing between two rounds of a loop, or both \
                          threads have the same index and each needs its own";
+
+const ONE_LINE: &str = "a `__syncwarp()` is missing between the reads and the writes of this line; \
+                        read into a variable, execute `__syncwarp()`, and then write";
 
 const SEVERAL_WARPS: &str = "a `__syncwarp()` orders only the lanes of one warp, but several \
                              warps run this code; let one warp run it (`tid < 32`), or put a \
@@ -339,7 +318,9 @@ fn starting(kernel: &Kernel, other: bool, apart: Apart) -> &'static str {
              `barrier.cluster.wait` before the mbarrier is used"
         }
         (true, true) => "use the mbarrier only after the `barrier.cluster.wait`",
-        _ if other => "put a `cluster.sync()` between the initialization and the first use",
+        _ if other || has(kernel, |op| matches!(op, Op::Mapa { .. })) => {
+            "put a `cluster.sync()` between the initialization and the first use"
+        }
         _ => "put a `__syncthreads()` between the initialization and the first use",
     }
 }

@@ -1,5 +1,6 @@
 //! Two unordered accesses, and the reason why they are unordered.
 
+use super::between::Between;
 use super::done::Done;
 use super::shadow::{Entry, Strength};
 use crate::kernel::Kernel;
@@ -110,4 +111,25 @@ pub(super) enum Copied {
     First,
     /// The copy belongs to a later phase of its `mbarrier`.
     Refill,
+}
+
+/// A remedy, whose text may have to be composed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cure {
+    Is(&'static str),
+    /// The remedy for an access that is not ordered with an asynchronous copy.
+    Copy,
+    /// The remedy for accesses of two blocks.
+    Blocks,
+    /// The remedy for volatile accesses to a word, whose flag is another word.
+    Volatile,
+    /// The remedy for a missing block barrier between two instructions, of which the second one is at
+    /// an earlier line.
+    Back(u32, u32),
+    /// The remedy for a lane that the mask of a warp barrier omits: the barrier, its mask, and the
+    /// other lane.
+    Mask(u32, u32, u32),
+    /// The remedy for a barrier other than `__syncthreads()`, or for a flag, between two
+    /// instructions.
+    Between(u32, Between),
 }

@@ -2,8 +2,7 @@
 //! the words whose flag it is.
 
 use super::code::{memory, polls, polls_weakly};
-use super::cures::{Cure, ONE_PLAIN};
-use super::pair::{Pair, Side};
+use super::pair::{Cure, Pair, Side};
 use super::shadow::Strength;
 use crate::model::Space;
 
@@ -48,3 +47,7 @@ const POLLED_WEAKLY: &str = "the load polls this word but is plain (weak); let i
 const POLLED: &str = "a thread polls this word, so no access to it may be plain; make each \
                       atomic (for example `atomicExch`) or relaxed (`st.relaxed` or \
                       `cuda::atomic_ref`)";
+
+pub(super) const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
+                         relaxed (`st.relaxed` or `cuda::atomic_ref`), or move it to the block that \
+                         takes the last ticket or, if it initializes, to the host";

@@ -7,7 +7,6 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-use super::bounds::Full;
 use super::exits::Exits;
 use super::shadow::{Entry, Strength};
 
@@ -97,6 +96,15 @@ pub(super) struct LogEntry {
     pub(super) at: u32,
     pub(super) lanes: u32,
     pub(super) release: Arc<Release>,
+}
+
+/// A prefix of a log that includes all accesses of a block up to a time, except those of threads
+/// that have exited.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Full {
+    pub(super) length: u32,
+    pub(super) block: u32,
+    pub(super) time: u32,
 }
 
 #[derive(Debug, Clone, Default)]
