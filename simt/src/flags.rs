@@ -57,7 +57,11 @@ impl Use {
         let repeats =
             |pc: &usize| (0..).zip(controlled(insts, *pc)).any(|(at, may)| may && again(at));
         let awaits = |branch: &usize| {
-            let kept = |from: usize| reach(insts, from, |pc| ends_wait(&insts[pc], memory));
+            let body = match insts[*branch].op {
+                Op::Branch(start) => insts.get(start as usize..*branch).unwrap_or_default(),
+                _ => &[],
+            };
+            let kept = |from: usize| reach(insts, from, |pc| ends_wait(&insts[pc], memory, body));
             let (before, after) = (kept(load), kept(*branch));
             before[*branch] && (0..insts.len()).any(|at| after[at] && again(at))
         };
@@ -90,10 +94,13 @@ fn closure(insts: &[Inst], from: &[Reg], through: impl Fn(&Op, Reg) -> bool) -> 
     }
 }
 
-/// Returns whether an instruction changes memory, or the address of this memory.
-fn ends_wait(inst: &Inst, memory: &Memory) -> bool {
+/// Returns whether an instruction changes memory, or the address of this memory. The address may be
+/// computed again in the body of the loop, from registers that the body does not write.
+fn ends_wait(inst: &Inst, memory: &Memory, body: &[Inst]) -> bool {
     let stores = matches!(inst.op, Op::Store { .. } | Op::Atomic(_));
-    stores || read(memory.addr.base).is_some_and(|base| writes(inst, base))
+    let changes = |reg: Reg| body.iter().any(|inst| writes(inst, reg));
+    let again = !body.is_empty() && computes(&inst.op) && !inputs(inst).any(changes);
+    stores || !again && read(memory.addr.base).is_some_and(|base| writes(inst, base))
 }
 
 /// Returns whether an operation combines predicates of the lanes of a warp.

@@ -185,6 +185,11 @@ fn a_volatile_word_may_carry_a_value_beside_its_flag() {
                     setp.lt.u32 %p3, %r8, 1;\n@%p3 bra poll;";
         let words = format!("mov.u32 %r8, 0;\n{}\n{next}", take("shr.u64 %rd6, %rd5, 32;"));
         place.finds(set, &words, &[]);
+        // The loop computes the address again.
+        let again = take("shr.u64 %rd6, %rd5, 32;")
+            .replace("poll: ", "poll: add.u64 %rd7, %rd4, 0;\n")
+            .replace("[%rd4]", "[%rd7]");
+        place.finds(set, &again, &[]);
         // The first test is before the loop.
         let peeled = "ld.volatile.SP.u32 %r5, [%rd4];\nsetp.ne.u32 %p2, %r5, 0;\n@%p2 bra seen;\n\
                       poll: ld.volatile.SP.u32 %r5, [%rd4];\nsetp.eq.u32 %p2, %r5, 0;\n\

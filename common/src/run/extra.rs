@@ -296,7 +296,7 @@ impl Extra {
         match self.schedule {
             Schedule::Converged => "",
             _ => {
-                "; let no block use a value before a flag or ticket shows that it is complete, put a `__threadfence()` before that flag or ticket (after a `__syncthreads()`, if other threads of the block write the value), and let no block reset a flag or ticket that others may have changed"
+                "; let no block use a value before a flag or ticket shows that it is complete, put a `__threadfence()` before that flag or ticket (after a `__syncthreads()`, if other threads of the block write the value) and another one after it is read, and let no block reset a flag or ticket that others may have changed"
             }
         }
     }

@@ -55,14 +55,21 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
         if launch.cluster > 1 || grid < 4 || plan.check(&chip).is_err() {
             continue;
         }
-        // The last block may wait for the others, and has fewer elements. A second block runs because
-        // the elements at a wrong index can have the expected values by chance.
-        for block in [grid - 2, grid / 8 * 5] {
-            let Some(sums) = sums(stage.holds, block, grid) else { continue };
-            let ranges = || sums.iter().flat_map(|&sum| stage.holds.ranges(n, sum));
-            let elements: u64 = ranges().take(RANGES).map(|range| range.end - range.start).sum();
-            let most = if block == grid - 2 { ELEMENTS } else { FEW };
-            if elements > most || ranges().nth(RANGES).is_some() {
+        let added = |block: u64| {
+            let sums = sums(stage.holds, block, grid)?;
+            let mut ranges = sums.iter().flat_map(|&sum| stage.holds.ranges(n, sum));
+            let elements: u64 =
+                ranges.by_ref().take(RANGES).map(|range| range.end - range.start).sum();
+            ranges.next().is_none().then_some((sums, elements))
+        };
+        // Another block runs because the elements at a wrong index can have the expected values by
+        // chance, and the last block because it adds the elements behind the last whole vector. Of
+        // blocks with many elements, only one runs. The last block may consume the others' messages.
+        let long = added(grid - 2).is_some_and(|(_, elements)| elements > FEW);
+        let first = if long && !plan.has_messages(stage.sums) { grid - 1 } else { grid - 2 };
+        for block in [first, grid / 8 * 5, grid - 1] {
+            let Some((sums, elements)) = added(block) else { continue };
+            if elements > if block == first { ELEMENTS } else { FEW } {
                 continue;
             }
             let one = Block { asked, plan: &plan, problem, block, sums, checked: n < 1 << 25 };
@@ -80,7 +87,7 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
 }
 
 /// The advice for a wrong address or sum whose cause may be a narrow index, among others.
-const NARROW: &str = "; if an index has 32 bits, it wraps at 2^32, an `int` at 2^31 and a narrower type earlier, and a `float` skips integers from 2^24 on: make every index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication";
+const NARROW: &str = "; if an index has 32 bits, it wraps at 2^32, an `int` at 2^31 and a narrower type earlier, and a `float` skips integers from 2^24 on: make every index, count and length `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication";
 
 /// Returns the advice for an address out of bounds, which may lie in an array of a fixed length.
 fn entries(grid: u32) -> String {

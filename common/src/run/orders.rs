@@ -31,10 +31,13 @@ fn runs() -> impl Iterator<Item = (Schedule, Arch)> {
         .map(|((schedule, gpu), sms)| (schedule, gpu.with_sms(sms)))
 }
 
-/// Returns the runs for steps that do not promise identical bits. In these orders, a block may end
-/// before an earlier block.
+/// Returns the runs for steps that do not promise identical bits. In the random orders, a block may
+/// end before an earlier block. The last GPU has the least shared memory, so fewer blocks may be
+/// resident than the plan assumes.
 fn shuffled() -> impl Iterator<Item = (Schedule, Arch)> {
-    [2, 3].into_iter().map(|seed| (Schedule::Adversarial(seed), Arch::default()))
+    let random = [2, 3].into_iter().map(|seed| (Schedule::Adversarial(seed), Arch::default()));
+    let least = Arch::ALL.into_iter().min_by_key(|gpu| gpu.shared_per_sm);
+    random.chain(least.map(|gpu| (Schedule::Converged, gpu.with_sms(1))))
 }
 
 /// Runs a step in other orders of execution, if its blocks communicate or if it promises the same
@@ -52,13 +55,29 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
     }
     let n = asked.values.len().min(MOST / size_of::<T>());
     let mut values = asked.values[..n].to_vec();
-    let mut like = Extra::of(asked, n);
-    let mut first: Option<(String, Ran<T>)> = None;
-    let all: Vec<_> = if promises { runs().collect() } else { shuffled().collect() };
-    if promises {
-        cancel(&mut values);
-        like.elements = Some("half of the elements were the negatives of the others".to_owned());
+    if !promises {
+        return wrong_in_orders(asked, &values, shuffled().collect(), false);
     }
+    cancel(&mut values);
+    if let Some(wrong) = wrong_in_orders(asked, &values, runs().collect(), true)? {
+        return Ok(Some(wrong));
+    }
+    scale(&mut values);
+    let few = runs().take(1).chain([(Schedule::Adversarial(3), Arch::default())]);
+    wrong_in_orders(asked, &values, few.collect(), true)
+}
+
+/// Runs a step in these orders, on these GPUs. Returns a description of the fault, if there is one.
+fn wrong_in_orders<T: Scalar>(
+    asked: Asked<'_, T>,
+    values: &[T],
+    all: Vec<(Schedule, Arch)>,
+    promises: bool,
+) -> Result<Option<Box<Mismatch>>> {
+    let (step, n) = (asked.step, values.len());
+    let negatives = "half of the elements were the negatives of the others".to_owned();
+    let like = Extra { elements: promises.then_some(negatives), ..Extra::of(asked, n) };
+    let mut first: Option<(String, Ran<T>)> = None;
     for (index, (schedule, gpu)) in all.into_iter().enumerate() {
         // In every other run, the elements have another address.
         let bytes = if promises && index % 2 == 1 { OFFSET } else { 0 };
@@ -66,7 +85,7 @@ pub(super) fn wrong_in_other_orders<T: Scalar>(
             bytes.next_multiple_of(step.aligned.max(T::ELEMENT.size())) / T::ELEMENT.size();
         let extra = Extra { schedule, gpu, offset, ..like.clone() };
         // Skip a GPU that does not meet the kernel's requirements.
-        let Some(ran) = extra.run(asked, values.clone())? else { continue };
+        let Some(ran) = extra.run(asked, values.to_vec())? else { continue };
         if let Some(wrong) = ran.wrong {
             return Ok(Some(wrong));
         }
@@ -133,6 +152,17 @@ fn cancel<T: Scalar>(values: &mut [T]) {
     }
     for (_, value) in values.iter_mut().enumerate().filter(|(i, _)| i % half * 7 / half % 2 == 1) {
         *value = negated(*value);
+    }
+}
+
+/// Multiplies seven sections of both halves by different powers of two, so that fewer of the additions
+/// are exact.
+fn scale<T: Scalar>(values: &mut [T]) {
+    let half = values.len().div_ceil(2);
+    for (i, value) in values.iter_mut().enumerate() {
+        for _ in 0..i % half * 7 / half * 3 % 7 {
+            *value = value.plus(*value);
+        }
     }
 }
 
@@ -278,6 +308,9 @@ mod tests {
         let sum = |values: &[f64]| values.iter().sum::<f64>();
         assert!(sum(&cancelling).abs() < 40.0 && sum(&values) > 4000.0);
         assert!(cancelling.iter().map(|x| x.abs()).sum::<f64>() > 4000.0);
+        scale(&mut cancelling);
+        assert!(sum(&cancelling).abs() < 640.0);
+        assert!(cancelling.iter().map(|x| x.abs()).sum::<f64>() > 60_000.0);
     }
 
     /// Each of eight blocks adds an eighth of the elements. The last block adds the eight sums

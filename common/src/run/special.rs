@@ -26,7 +26,10 @@ pub(super) fn wrong_on_specials<T: Scalar>(
     if T::ELEMENT == Element::I32 || asked.values.len() < LEAST {
         return Ok(None);
     }
-    let specials = if plan.depth() > 0 { vec![unordered(asked.values)] } else { overflowing() };
+    let specials = match plan.depth() {
+        0 => overflowing().into_iter().chain(sticky()).collect(),
+        _ => vec![unordered(asked.values)],
+    };
     for (values, expected, elements) in specials {
         let extra = Extra { elements: Some(elements.into()), ..Extra::of(asked, values.len()) };
         let Some((problem, totals)) = extra.totals(asked, values, 1)? else { continue };
@@ -74,6 +77,29 @@ fn overflowing<T: Scalar>() -> Vec<Special<T>> {
     specials
 }
 
+/// Returns elements whose sum is a little larger than the middle between two floats. The last element
+/// is much smaller than the others, each time by another 32 bits, because a sum of many bits has many
+/// words.
+fn sticky<T: Scalar>() -> Vec<Special<T>> {
+    let (large, bits, least) =
+        if T::ELEMENT == Element::F64 { (900, 53, -1074) } else { (104, 24, -149) };
+    let power = |exponent: i32| {
+        if exponent < -1022 {
+            2f64.powi(-1022) * 2f64.powi(exponent + 1022)
+        } else {
+            2f64.powi(exponent)
+        }
+    };
+    let half = large - bits;
+    let expected = float(power(large) + power(half + 1));
+    let text = "the sum is a little larger than the middle between two floats";
+    let last = (least..half).step_by(32);
+    last.map(|last| {
+        (vec![float(power(large)), float(power(half)), float(power(last))], expected, text)
+    })
+    .collect()
+}
+
 /// Converts a float to the element type, which is not an integer.
 fn float<T: Scalar>(value: f64) -> T {
     match T::ELEMENT {
@@ -113,6 +139,22 @@ mod tests {
         let said = wrong(&OFTEN, &played::TURNING.replace(load, &drops)).expect("NaN is dropped");
         for words in ["is NaN, but the kernel gave 2047", "one element was NaN"] {
             assert!(said.contains(words), "{said}");
+        }
+    }
+
+    /// A sum of two words of 53 bits has no word for the last element.
+    #[test]
+    fn each_word_of_a_sum_counts() {
+        let lists = sticky::<f32>();
+        assert_eq!(lists.len(), 8);
+        for (values, expected, _) in &lists {
+            let exact = f32::sum(values);
+            assert_eq!(f32::rounded(&exact), *expected, "{values:?}");
+            assert_ne!(f32::rounded(&f32::sum(&values[..2])), *expected);
+        }
+        for (values, expected, _) in sticky::<f64>() {
+            assert_eq!(expected.to_bits(), values[0].to_bits() + 1, "{values:?}");
+            assert!(values[2] > 0.0, "{values:?}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     sum::{Input, Mismatch, Run, Scalar},
 };
 
-const CURE: &str = "a step adds f32, i32 and f64: write `Element` for the type of the elements, or refuse the other types with a `static_assert`";
+const CURE: &str = "a step adds f32, i32 and f64: if the cause is a fixed type, write `Element` instead, or refuse the other types with a `static_assert`";
 
 /// Compiles the kernel for the other element types, and runs it on elements of these types. Returns a
 /// description of the fault, if there is one.

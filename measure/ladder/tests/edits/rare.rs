@@ -32,7 +32,7 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             n: "2^17",
             code: 1,
             said: &[
-                "in an extra run of block 254 alone",
+                "in an extra run of block 255 alone",
                 "if an index has 32 bits, it wraps at 2^32",
             ],
         },
@@ -164,10 +164,7 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             ],
             n: "2^17",
             code: 1,
-            said: &[
-                "the elements were of type i32",
-                "write `Element` for the type of the elements",
-            ],
+            said: &["the elements were of type i32", "write `Element` instead"],
         },
     ),
     (
@@ -181,6 +178,51 @@ pub(super) const RARE: &[(&str, Edit)] = &[
                 "which the previous launch writes",
                 "let each thread execute `griddepcontrol.wait`",
             ],
+        },
+    ),
+    (
+        "counter",
+        Edit {
+            name: "93-own-partial-sum-first",
+            edits: &[
+                (
+                    "    sum = 0;\n    for (unsigned int i",
+                    "    if (threadIdx.x > 0) sum = 0;\n    for (unsigned int i",
+                ),
+                ("i += 32) sum +=", "i += 32) if (i != blockIdx.x) sum +="),
+            ],
+            n: "2^17",
+            code: 1,
+            said: &["it promises the same bits for the same elements", "adversarial:3"],
+        },
+    ),
+    (
+        "v9-single-pass/grid-barrier",
+        Edit {
+            name: "94-too-few-resident-blocks",
+            edits: &[(
+                "    __syncthreads();\n    if (threadIdx.x == 0) {\n        __threadfence(); // This",
+                "    __shared__ volatile char log[40 << 10];\n    log[threadIdx.x] = 1;\n    __syncthreads();\n    if (threadIdx.x == 0) {\n        __threadfence(); // This",
+            )],
+            n: "2^17",
+            code: 1,
+            said: &["wait for blocks that are not resident", "`--n 16390 --gpu sm_70:1`"],
+        },
+    ),
+    (
+        "v9-single-pass",
+        Edit {
+            name: "95-ticket-of-8-bits",
+            edits: &[
+                (
+                    "last = atomicInc(tickets, gridDim.x - 1)",
+                    "last = (unsigned char)atomicInc(tickets, gridDim.x - 1)",
+                ),
+                ("== gridDim.x - 1; // The last", "== (unsigned char)(gridDim.x - 1); // The last"),
+            ],
+            n: "2^17",
+            code: 1,
+            said: &["in an extra run on 528384 elements"],
         },
     ),
 ];

@@ -73,7 +73,7 @@ pub(super) const EDITS: &[Edit] = &[
         code: 1,
         said: &[
             "wrong on a longer input, although its runs on 131072 elements were right",
-            "a 32-bit index wraps at 2^32",
+            "if an index has 32 bits, it wraps at 2^32",
         ],
     },
     Edit {
