@@ -31,7 +31,7 @@ fn every_edit_gets_a_line_and_a_cure_or_is_rightly_verified() {
     // clang compiles an atomic whose result is unused to `atom`, which takes effect at once.
     let late = matches!(found, compiler::Compiler::Nvrtc(_));
     if !late {
-        eprintln!("skipped: an edit that only NVRTC compiles to a late `red`");
+        eprintln!("skipped: the edits that only NVRTC compiles to a late `red`");
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edits");
     fs::create_dir_all(&folder).unwrap();

@@ -158,24 +158,45 @@ pub(super) const UNSET: &[(&str, Edit)] = &[
 const UNINITIALIZED: &[&str] =
     &["uninitialized variable", " at line ", "initialize the variable", "where it is declared"];
 
-/// An edit to a step whose blocks add to the same words. Without the fence, another block may see
-/// the ticket before the sums.
-pub(super) const FENCE: &[(&str, Edit)] = &[(
-    "v13-exact-sum",
-    Edit {
-        name: "30-no-fence-before-the-ticket",
-        edits: &[(
-            "        __threadfence(); // This block's sums are visible before its ticket is taken.\n",
-            "",
-        )],
-        n: "2^16",
-        code: 1,
-        said: &[
-            "ran in the order adversarial:",
-            "put a `__threadfence()` before that flag or ticket",
-        ],
-    },
-)];
+/// Edits to a step whose blocks add to the same words, so that another block may see the ticket before
+/// the sums. If the atomics take effect at once, only some random orders show the second one.
+pub(super) const FENCE: &[(&str, Edit)] = &[
+    (
+        "v13-exact-sum",
+        Edit {
+            name: "30-no-fence-before-the-ticket",
+            edits: &[(
+                "        __threadfence(); // This block's sums are visible before its ticket is taken.\n",
+                "",
+            )],
+            n: "2^16",
+            code: 1,
+            said: &[
+                "ran in the order adversarial:",
+                "put a `__threadfence()` before that flag or ticket",
+            ],
+        },
+    ),
+    (
+        "v13-exact-sum",
+        Edit {
+            name: "86-ticket-before-the-deposits",
+            edits: &[
+                ("    __syncthreads(); // All bins are empty.\n", ""),
+                (
+                    "        add(in, n, size, c);\n",
+                    "        __syncthreads();\n        add(in, n, size, c);\n",
+                ),
+            ],
+            n: "2^17",
+            code: 1,
+            said: &[
+                "blocks and threads ran in the order adversarial:",
+                "let no block use a value before",
+            ],
+        },
+    ),
+];
 
 /// Edits that are right at the requested size, and wrong at another one or on another GPU.
 pub(super) const ELSEWHERE: &[(&str, Edit)] = &[

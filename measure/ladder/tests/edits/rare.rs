@@ -72,25 +72,6 @@ pub(super) const RARE: &[(&str, Edit)] = &[
         },
     ),
     (
-        "v13-exact-sum",
-        Edit {
-            name: "86-ticket-before-the-deposits",
-            edits: &[
-                ("    __syncthreads(); // All bins are empty.\n", ""),
-                (
-                    "        add(in, n, size, c);\n",
-                    "        __syncthreads();\n        add(in, n, size, c);\n",
-                ),
-            ],
-            n: "2^17",
-            code: 1,
-            said: &[
-                "blocks and threads ran in the order adversarial:",
-                "let no block use a value before",
-            ],
-        },
-    ),
-    (
         "v11-mailbox",
         Edit {
             name: "87-flag-before-its-value",
