@@ -8,12 +8,12 @@ const SCHEDULES: [Schedule; 4] =
 
 /// Runs a body in which `%rd1` points to 64 zeros in global memory; returns these words.
 fn run(body: &str, grid: u32, block: u32, schedule: Schedule) -> Result<Vec<u32>, Error> {
-    run_on(Config::default().sm_count, body, grid, block, schedule)
+    run_on(|_| {}, body, grid, block, schedule)
 }
 
-/// Runs a body on a device with a number of multiprocessors.
+/// Runs a body on a device whose settings are changed.
 fn run_on(
-    sms: u32,
+    change: impl FnOnce(&mut Config),
     body: &str,
     grid: u32,
     block: u32,
@@ -27,8 +27,8 @@ fn run_on(
     let module = Module::parse(&text).unwrap();
     let mut config = Config::default();
     config.schedule = schedule;
-    config.sm_count = sms;
     config.block_budget = 1 << 23;
+    change(&mut config);
     let mut gpu = Gpu::with(config);
     let data = gpu.alloc(256).unwrap();
     gpu.fill(data, 0, 256).unwrap();
@@ -92,19 +92,10 @@ fn polled(polls: &str, threads: u32) {
 /// A block that runs alone polls for a message of another block.
 #[test]
 fn a_block_alone_does_not_poll_for_ever() {
-    let text = ".version 8.4\n.target sm_60\n.address_size 64\n.visible .entry one(.param .u64 a) {\n\
-        .reg .pred %p1;\n.reg .b32 %r1;\n.reg .b64 %rd1;\nld.param.u64 %rd1, [a];\n\
-        wait: ld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra wait;\nret; }\n";
-    let module = Module::parse(text).unwrap();
-    let mut config = Config::default();
-    config.blocks = Some(1..2);
-    let mut gpu = Gpu::with(config);
-    let data = gpu.alloc(4).unwrap();
-    gpu.fill(data, 0, 4).unwrap();
-    let (entry, args) = ("one", vec![Arg::U64(data)]);
-    let (grid, block, cluster, shared) = ([4, 1, 1], [32, 1, 1], [1; 3], 0);
-    let launch = Launch { entry, grid, block, cluster, shared, args };
-    let said = gpu.launch_watched(&module, &launch, None).unwrap_err().to_string();
+    let body =
+        "wait: ld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra wait;";
+    let alone = |config: &mut Config| config.blocks = Some(1..2);
+    let said = run_on(alone, body, 4, 32, Schedule::Converged).unwrap_err().to_string();
     assert!(said.contains("only poll, and the other blocks do not run"), "{said}");
 }
 
@@ -123,7 +114,10 @@ fn the_first_block_starts_although_no_block_looks_like_waiting() {
         bra done;
         give: st.volatile.global.u32 [%rd1], 7;
         done:";
-    assert_eq!(run_on(1, body, 2, 1024, Schedule::Adversarial(2)).unwrap()[0], 7);
+    assert_eq!(
+        run_on(|config| config.sm_count = 1, body, 2, 1024, Schedule::Adversarial(2)).unwrap()[0],
+        7
+    );
 }
 
 /// The second block keeps the number of polls in local memory.

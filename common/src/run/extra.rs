@@ -119,6 +119,13 @@ impl Extra {
         Extra { schedule, gpu, block: asked.block, n, offset: 0, elements: None, element: None }
     }
 
+    /// Opens the interpreter as the GPU of this run, and in its order.
+    fn open<T: Scalar>(&self, asked: Asked<'_, T>) -> Result<Device> {
+        let Extra { schedule, gpu, .. } = *self;
+        let settings = Settings { schedule, gpu, traced: 0, ..asked.settings.clone() };
+        Device::open(Choice::Simt, &settings)
+    }
+
     /// Runs a step on `values`, with the checks of the requested run. Returns `None` if the GPU
     /// does not meet the kernel's requirements.
     pub(super) fn run<T: Scalar>(
@@ -126,12 +133,10 @@ impl Extra {
         asked: Asked<'_, T>,
         values: Vec<T>,
     ) -> Result<Option<Ran<T>>> {
-        let Extra { schedule, gpu, block, n, offset, .. } = *self;
-        let settings = Settings { schedule, gpu, traced: 0, ..asked.settings.clone() };
-        let device = Device::open(Choice::Simt, &settings)?;
-        let problem = device.problem(n as u64, block, T::ELEMENT);
+        let (n, device) = (self.n, self.open(asked)?);
+        let problem = device.problem(n as u64, self.block, T::ELEMENT);
         let Ok(job) = Job::load(&device, asked.step, asked.ptx, problem) else { return Ok(None) };
-        let workload = Workload::of_values_after(&device, offset, values)?;
+        let workload = Workload::of_values_after(&device, self.offset, values)?;
         let Device::Simt(simt) = &device else { return Ok(None) };
         simt.watch(problem.n);
         let stopped = |error: crate::Error| {
@@ -190,7 +195,7 @@ impl Extra {
         values: Vec<T>,
         launches: usize,
     ) -> Result<Option<(Problem, Vec<T>)>> {
-        let device = Device::open(Choice::Simt, &Settings { traced: 0, ..asked.settings.clone() })?;
+        let device = self.open(asked)?;
         let problem = device.problem(self.n as u64, self.block, T::ELEMENT);
         let Ok(job) = Job::load(&device, asked.step, asked.ptx, problem) else { return Ok(None) };
         let workload = Workload::of_values_after(&device, self.offset, values)?;

@@ -64,12 +64,12 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
         };
         // Another block runs because the elements at a wrong index can have the expected values by
         // chance, and the last block because it adds the elements behind the last whole vector. Of
-        // blocks with many elements, only one runs. The last block may consume the others' messages.
+        // blocks with many elements, only the first runs. The last block may consume the others' messages.
         let long = added(grid - 2).is_some_and(|(_, elements)| elements > FEW);
         let first = if long && !plan.has_messages(stage.sums) { grid - 1 } else { grid - 2 };
-        for block in [first, grid / 8 * 5, grid - 1] {
+        for (block, most) in [(first, ELEMENTS), (grid / 8 * 5, FEW), (grid - 1, FEW)] {
             let Some((sums, elements)) = added(block) else { continue };
-            if elements > if block == first { ELEMENTS } else { FEW } {
+            if elements > most {
                 continue;
             }
             let one = Block { asked, plan: &plan, problem, block, sums, checked: n < 1 << 25 };

@@ -9,8 +9,9 @@ use crate::{
     sum::{Mismatch, Scalar},
 };
 
-/// The lengths of a run, each a little more than a power of two, because an 8-bit ticket is wide enough
-/// for 256 blocks. Longer inputs than 2^20 elements are not checked for races. From the last one on, plans with chunks have the most chunks.
+/// The lengths of a run. The first three are a little more than a power of two, because an 8-bit ticket
+/// is wide enough for 256 blocks; the fourth is the longest that is checked for races. From the last
+/// one on, plans with chunks have the most chunks.
 const LENGTHS: [usize; 5] = {
     const MORE: usize = 1 << 12;
     [(1 << 17) + MORE, (1 << 18) + MORE, (1 << 19) + MORE, 1 << 20, (1 << 21) + MORE]

@@ -214,11 +214,13 @@ fn in_turns<O: Observer>(
             Turn::More => {}
         }
         // Blocks outside the chosen range never run, so a message of theirs never comes.
-        if config.blocks.is_some() && next == clusters.end && running.iter().all(Team::waits_long) {
+        if config.blocks.is_some()
+            && next == clusters.end
+            && running.iter().all(Team::waits_long)
+            && let Some(team) = running.first_mut()
+        {
             let polls = "the blocks that run only poll, and the other blocks do not run";
-            if let Some(team) = running.first_mut() {
-                return Err(team.endless(polls, obs));
-            }
+            return Err(team.endless(polls, obs));
         }
         // The device is full, and all resident blocks wait for blocks that do not fit.
         if running.len() == room && next < clusters.end && running.iter().all(Team::waits) {

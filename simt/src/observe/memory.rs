@@ -171,19 +171,21 @@ impl Memory {
     }
 
     /// Adds the writes of this launch to the bytes that are initialized before the next launch.
-    fn settle(&mut self) {
+    /// Returns these writes.
+    fn settle(&mut self) -> FxHashMap<u64, u64> {
         let fresh = mem::take(&mut self.fresh);
         if fresh.is_empty() {
-            return;
+            return fresh;
         }
         let known = Arc::make_mut(&mut self.known);
-        for (line, mask) in fresh {
+        for (&line, &mask) in &fresh {
             let at = known.partition_point(|w| w.base <= line * 64);
             if let Some(Written { base, bits: Some(bits), .. }) = known[..at].last_mut() {
                 // Allocations are aligned to lines.
                 bits.set_word(line - *base / 64, mask);
             }
         }
+        fresh
     }
 
     /// Returns the index of the block that owns a shared address, and the offset in its shared
@@ -331,8 +333,8 @@ impl Observer for Memory {
     }
 
     fn launch_end(&mut self, _: &LaunchInfo<'_>) {
-        self.earlier.end(self.fresh.clone());
-        self.settle();
+        let wrote = self.settle();
+        self.earlier.end(wrote);
     }
 
     fn block_begin(&mut self, launch: &LaunchInfo<'_>, block: &Block) {
