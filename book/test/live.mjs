@@ -114,6 +114,31 @@ async function exercises(page) {
     expect(!other.passed && other.said.includes("no PTX for `float`"), `PTX for double alone: ${other.said}`);
 }
 
+// The CPU time of a fixed computation, in milliseconds, relative to the machine on which the limits of
+// `latency` were set, and at least 1. A machine that is slower, or whose core is shared, is given more
+// CPU time, so the limits are on the page and not on the machine.
+async function slowness(page, cpu) {
+    const before = await cpu();
+    const sum = await page.eval(`(() => {
+        const memory = new Int32Array(1 << 18);
+        let at = 1, sum = 0;
+        for (let i = 0; i < 4e7; i++) {
+            at = (Math.imul(at, 1664525) + 1013904223) | 0;
+            const place = (at >>> 4) & 0x3ffff;
+            switch (at >>> 30) {
+                case 0: sum = (sum + memory[place]) | 0; break;
+                case 1: memory[place] = at; break;
+                case 2: memory[place] ^= sum; break;
+                default: sum ^= at;
+            }
+        }
+        return sum;
+    })()`);
+    expect(Number.isInteger(sum), `the fixed computation returned ${sum}`);
+    return Math.max(1, (await cpu() - before) / FIXED_MS);
+}
+const FIXED_MS = 370;
+
 // The latency from moving a slider to the new picture, in wall time and in CPU time of all of the page's
 // processes, including its Worker. Only the CPU time is held to the limit, because other work on the
 // machine affects it less than the wall time. It still varies by a third between batches on a shared
@@ -144,16 +169,19 @@ async function latency(page) {
                 return times.sort((a, b) => a - b);
             })()`);
             await moves(12);
-            let times, took = Infinity;
-            for (let batch = 0; batch < 10 && took > limit; batch++) {
+            let times, took, slow, over = Infinity;
+            for (let batch = 0; batch < 10 && over > 1; batch++) {
                 const before = await cpu();
                 times = await moves(20);
-                took = Math.min(took, (await cpu() - before) / 20);
+                took = (await cpu() - before) / 20;
+                slow = took > limit ? await slowness(page, cpu) : 1;
+                over = Math.min(over, took / slow / limit);
             }
             const p95 = times[Math.floor(times.length * 0.95)];
-            all.push(`${step.split("-")[0]} ${took.toFixed(0)} (${p95.toFixed(0)})`);
-            expect(took <= limit, `${step}: from slider to picture at n = ${n}: ${took.toFixed(0)} ms of a processor`);
-            expect(times[0] <= 2 * limit, `${step}: from slider to picture at n = ${n}: ${times[0].toFixed(0)} ms at the least`);
+            const machine = slow > 1 ? ` on a machine ${slow.toFixed(2)} times as slow` : "";
+            all.push(`${step.split("-")[0]} ${took.toFixed(0)} (${p95.toFixed(0)})${machine}`);
+            expect(over <= 1, `${step}: from slider to picture at n = ${n}: ${took.toFixed(0)} ms of a processor${machine}`);
+            expect(times[0] <= 2 * limit * slow, `${step}: from slider to picture at n = ${n}: ${times[0].toFixed(0)} ms at the least${machine}`);
         }
         console.log(`from slider to picture at n = ${n}, ms of a processor (p95 of 20 by the clock), asked for ${limit}: ${all.join(", ")}`);
     }
