@@ -17,6 +17,9 @@ type Special<T> = (Vec<T>, T, &'static str);
 /// Runs a step on special elements. Returns a description of the fault, if there is one.
 ///
 /// A step whose additions round must return NaN if an element is NaN, because every addition does so.
+/// It must return infinity if some elements are infinite. Compensated summation returns NaN instead,
+/// because it subtracts infinity from infinity; NaN is accepted if an element in the middle has the
+/// same effect. A kernel that multiplies the last element by 0 returns NaN only for other elements.
 /// A step that rounds the exact sum once takes only finite elements, and its sum is infinite if the
 /// exact sum overflows.
 pub(super) fn wrong_on_specials<T: Scalar>(
@@ -26,18 +29,22 @@ pub(super) fn wrong_on_specials<T: Scalar>(
     if T::ELEMENT == Element::I32 || asked.values.len() < LEAST {
         return Ok(None);
     }
-    let specials = match plan.depth() {
+    let specials: Vec<Special<T>> = match plan.depth() {
         0 => overflowing().into_iter().chain(sticky()).collect(),
-        _ => vec![unordered(asked.values)],
+        _ => [unordered(asked.values)].into_iter().chain(infinite(asked.values)).collect(),
     };
     for (values, expected, elements) in specials {
         let extra = Extra { elements: Some(elements.into()), ..Extra::of(asked, values.len()) };
         let Some((problem, totals)) = extra.totals(asked, values, 1)? else { continue };
         // As text, NaN equals NaN.
         let text = |total: &T| total.value().to_string();
-        if let Some(total) = totals.into_iter().find(|total| text(total) != text(&expected)) {
-            return Ok(Some(extra.other_total(asked, &problem, (total, expected), elements)));
+        let Some(total) = totals.into_iter().find(|total| text(total) != text(&expected)) else {
+            continue;
+        };
+        if elements == INFINITE && text(&total) == text(&float::<T>(f64::NAN)) {
+            break;
         }
+        return Ok(Some(extra.other_total(asked, &problem, (total, expected), elements)));
     }
     Ok(None)
 }
@@ -48,6 +55,21 @@ fn unordered<T: Scalar>(values: &[T]) -> Special<T> {
     let (place, nan) = (values.len() / 3, float(f64::NAN));
     values[place] = nan;
     (values, nan, "one element was NaN, and then the sum is NaN")
+}
+
+const INFINITE: &str = "one element was infinite";
+
+/// Returns the first elements, with infinity in the middle and at both ends.
+fn infinite<T: Scalar>(values: &[T]) -> [Special<T>; 2] {
+    let (values, infinity) = (&values[..values.len().min(MOST)], float(f64::INFINITY));
+    let at = |places: &[usize], text| {
+        let mut values = values.to_vec();
+        places.iter().for_each(|&place| values[place] = infinity);
+        (values, infinity, text)
+    };
+    let ends = "the first and the last element were infinite; a kernel that multiplies an element by \
+                0 to leave it out then gets NaN";
+    [at(&[values.len() / 3], INFINITE), at(&[0, values.len() - 1], ends)]
 }
 
 /// Returns finite elements whose exact sums overflow.
@@ -136,6 +158,23 @@ mod tests {
         for words in ["is NaN, but the kernel gave 2047", "one element was NaN"] {
             assert!(said.contains(words), "{said}");
         }
+    }
+
+    #[test]
+    fn an_infinite_element_is_not_multiplied() {
+        let end = "done:";
+        let masked = format!("{end}\nfma.rn.f32 %sum, %x, 0f00000000, %sum;");
+        let said = wrong(&OFTEN, &played::TURNING.replace(end, &masked)).expect("it multiplies");
+        for words in ["is inf, but the kernel gave NaN", "the first and the last element were"] {
+            assert!(said.contains(words), "{said}");
+        }
+        let add = "add.f32 %sum, %sum, %x;";
+        let clamped =
+            format!("setp.eq.f32 %p, %x, 0f7F800000;\n@%p mov.f32 %x, 0f7F7FFFFF;\n{add}");
+        let said = wrong(&OFTEN, &played::TURNING.replace(add, &clamped)).expect("it clamps");
+        assert!(said.contains("is inf, but the kernel gave 34028"), "{said}");
+        let compensated = format!("{add}\nsub.f32 %x, %x, %x;\n{add}");
+        assert_eq!(wrong(&OFTEN, &played::TURNING.replace(add, &compensated)), None);
     }
 
     /// A sum of two words of 53 bits has no word for the last element.

@@ -92,9 +92,10 @@ pub fn ladder_command() -> clap::Command {
         .bin_name("ladder")
         .about("Runs every step of the ladder at the same sizes, and prints one table")
         .long_about(
-            "Runs every step, in lesson order, on the same elements, and prints one table for each\n\
-             size, type and block size: time, GB/s, fraction of peak bandwidth, and how many times\n\
-             faster each step is than v0 and than the previous step. The interpreter prints counts instead.",
+            "Runs every step, in lesson order, on the same elements, and prints one table for each \
+             size, type and block size: time, GB/s, fraction of peak bandwidth, and how many times \
+             faster each step is than v0 and than the previous step.\n\n\
+             The interpreter prints counts instead.",
         )
         .mut_args(hidden)
 }

@@ -206,4 +206,17 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             said: &["in an extra run on 528384 elements"],
         },
     ),
+    (
+        "v3-first-add",
+        Edit {
+            name: "96-an-element-times-0",
+            edits: &[(
+                "(i < n ? in[i] : 0)",
+                "(n > 0 ? in[i < n ? i : n - 1] * (Element)(i < n) : 0)",
+            )],
+            n: "2^17",
+            code: 1,
+            said: &["the first and the last element were infinite"],
+        },
+    ),
 ];
