@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use crate::alu::fast::{Doubles, Words};
 use crate::flow::Flow;
 use crate::guesses;
-use crate::inst::{Inst, Op};
+use crate::inst::{Dst, F, Inst, Op, Src, Ty};
 use crate::tails::Tails;
 use crate::tickets::{self, Decided};
 
@@ -84,6 +84,17 @@ pub struct Kernel {
     /// For each instruction, whether it is a load whose value is only a guess; this is computed when
     /// it is first needed.
     pub(crate) guesses: OnceLock<Arc<[bool]>>,
+}
+
+/// The narrow integers of an instruction that computes 64 bits from 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Narrow {
+    /// The number of narrow operands.
+    pub operands: usize,
+    /// Whether they are signed.
+    pub signed: bool,
+    /// The least magnitude that does not fit; a mask may keep bits above the lowest 32.
+    pub range: u64,
 }
 
 impl Kernel {
@@ -198,6 +209,51 @@ impl Kernel {
         let threads = self.maxntid?.iter().product::<u32>().max(1);
         let shared = self.minnctapersm.map(|blocks| (65536 / (blocks * threads).max(1)) & !7);
         self.maxnreg.into_iter().chain(shared).min()
+    }
+
+    /// Returns the narrow integers of an instruction that computes 64 bits from 32 bits: by a
+    /// conversion, by a product, or by a mask without the high bits, which compilers use for a
+    /// conversion and a shift.
+    pub fn widens(&self, pc: u32) -> Option<Narrow> {
+        let Op::Alu { alu, src, .. } = &self.insts.get(pc as usize)?.op else { return None };
+        if !alu.may_widen() {
+            return None;
+        }
+        let narrow = |operands, signed| {
+            Some(Narrow { operands, signed, range: if signed { 1 << 31 } else { 1 << 32 } })
+        };
+        match alu.f {
+            F::And => {
+                let mask = match src[1] {
+                    Src::Imm(mask) => mask,
+                    Src::ConstD(i) => self.doubles.get(i as usize)?[0],
+                    _ => return None,
+                };
+                let range = mask.checked_add(mask & mask.wrapping_neg())?;
+                (range.is_power_of_two() && range >= 1 << 32).then_some(Narrow {
+                    operands: 1,
+                    signed: false,
+                    range,
+                })
+            }
+            F::Cvt { .. } if self.divides_fast(pc, src[0]) => None,
+            F::Cvt { from, .. } => narrow(1, from == Ty::S32),
+            _ => narrow(2, alu.ty == Ty::S32),
+        }
+    }
+
+    /// Returns whether a value is the result of a 32-bit division that replaces a 64-bit division of
+    /// small numbers. Compilers write both divisions and a branch.
+    fn divides_fast(&self, pc: u32, value: Src) -> bool {
+        let divides = |inst: &Inst, bits| match &inst.op {
+            Op::Alu { alu, dst, .. } if matches!(alu.f, F::Div | F::Rem) => {
+                (!alu.ty.is_float() && alu.ty.bits() == bits).then_some(*dst)
+            }
+            _ => None,
+        };
+        let before = self.insts[..pc as usize].iter().rev().find_map(|inst| divides(inst, 32));
+        matches!((before, value), (Some(Dst::W(to)), Src::W(from)) if to == from)
+            && self.insts.iter().any(|inst| divides(inst, 64).is_some())
     }
 
     /// Returns the target of a branch.

@@ -7,7 +7,7 @@ use crate::{
     Counters, Error, Gpu, Launch, Module,
     exec::IF_MEANT,
     model::Space,
-    observe::{Fault, Finding, Memory, Prints, Races, State, Sync, Trace},
+    observe::{Fault, Finding, Memory, Prints, Races, State, Sync, Trace, Widened},
 };
 
 /// All observers of a launch: counts, printed output, the three checks, a trace, and the check of
@@ -17,17 +17,22 @@ pub type Watch = (
     Option<Races>,
     Option<Memory>,
     Option<Sync>,
-    (Option<Trace>, Option<State>),
+    (Option<Trace>, Option<State>, Option<Widened>),
 );
 
 /// Returns a [`Watch`] with only the three checks.
 pub fn checks() -> Watch {
-    (None, Some(Races::new()), Some(Memory::new()), Some(Sync::new()), (None, None))
+    (None, Some(Races::new()), Some(Memory::new()), Some(Sync::new()), Default::default())
 }
 
 /// Returns a [`Watch`] that only counts. [`counted`] returns its counts.
 pub fn counting(counters: Counters) -> Watch {
-    (Some((counters, Prints::new())), None, None, None, (None, None))
+    (Some((counters, Prints::new())), None, None, None, Default::default())
+}
+
+/// Returns a [`Watch`] that only collects the largest integers that are widened to 64 bits.
+pub fn widening() -> Watch {
+    (None, None, None, None, (None, None, Some(Widened::new())))
 }
 
 /// Returns the counts of a [`Watch`], which are zero if it does not count.

@@ -288,7 +288,7 @@ impl Interpreter {
             on(Check::Races).then(Races::new),
             on(Check::Memory).then(simt::observe::Memory::new),
             on(Check::Sync).then(Sync::new),
-            ((self.settings.traced > 0).then(|| Trace::new(self.settings.traced)), None),
+            ((self.settings.traced > 0).then(|| Trace::new(self.settings.traced)), None, None),
         ));
     }
 
@@ -296,7 +296,7 @@ impl Interpreter {
     pub fn observed(&self) -> Observed {
         let watch = self.watch.take().unwrap_or_default();
         let findings = simt::findings(&watch);
-        let (counted, races, memory, sync, (trace, _)) = watch;
+        let (counted, races, memory, sync, (trace, ..)) = watch;
         let (counters, prints) = counted.unwrap_or_default();
         let on = [
             (Check::Races, races.is_some()),
@@ -323,7 +323,7 @@ impl Interpreter {
         if n > CHECKED {
             return Vec::new();
         }
-        let watch = (None, None, None, None, (None, Some(State::new())));
+        let watch = (None, None, None, None, (None, Some(State::new()), None));
         let before = self.watch.replace(Some(watch));
         // The result is ignored, because failed launches also leave state.
         let _ = work();
@@ -349,7 +349,12 @@ impl Interpreter {
 impl Program {
     /// Returns the name of a parameter in the source, if it is known.
     pub(crate) fn parameter(&self, entry: &str, index: usize) -> Option<&str> {
-        self.module.kernel(entry)?.parameter(index)
+        self.kernel(entry)?.parameter(index)
+    }
+
+    /// Returns a kernel of the module.
+    pub(crate) fn kernel(&self, entry: &str) -> Option<&simt::Kernel> {
+        self.module.kernel(entry)
     }
 
     /// Runs a kernel of the module on a GPU other than the device that loaded it.

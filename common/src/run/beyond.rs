@@ -32,6 +32,8 @@ pub(super) fn wrong_beyond<T: Scalar>(
         #[cfg(not(target_family = "wasm"))]
         &|| super::types::wrong_in_other_types(asked),
         &|| wrong_on_long_inputs(asked, &job.program, job.problem.chip),
+        #[cfg(not(target_family = "wasm"))]
+        &|| super::growth::wrong_growth(asked, &job.program, job.problem.chip),
     ];
     for fault in faults {
         if let Some(wrong) = fault()? {

@@ -4,11 +4,14 @@
 use numbers::{Reference, mixed};
 use simt::{Gpu, TrapKind};
 
-use super::extra::{ALL_RUNS, Asked};
+use super::{
+    extra::{ALL_RUNS, Asked},
+    first::First,
+};
 use crate::{
-    Element, Error, Result,
+    Element, Result,
     device::{Program, interpreter},
-    plan::{Arg, Buffer, Chip, Holds, Order, Plan, Problem, Scratch},
+    plan::{Chip, Holds, Order, Plan, Problem},
     sum::{Mismatch, Run, Scalar, Verdict, WrongPartial},
 };
 
@@ -127,48 +130,14 @@ impl<T: Scalar> Block<'_, T> {
     /// Runs the block. Returns a description of its fault, if there is one.
     fn fault(&self, program: &interpreter::Program) -> Result<Option<String>> {
         let (n, launch) = (self.problem.n, &self.plan.launches[0]);
-        let stage = launch.stages[0];
-        let mut config = simt::Config::default();
-        config.play(self.asked.settings.gpu);
-        config.schedule = self.asked.settings.schedule;
-        config.blocks = Some(self.block..self.block + 1);
-        config.block_budget = BUDGET;
-        let mut gpu = Gpu::with(config);
-        let failed = |error: simt::Error| Error::Simt {
-            doing: format!("interpreting a block of a launch on {n} elements"),
-            text: error.to_string(),
-        };
-        let size = T::ELEMENT.size();
-        let input = gpu.alloc_sparse(n * size, word).map_err(failed)?;
-        let mut scratch = Vec::new();
-        for (index, kind) in self.plan.scratch.iter().enumerate() {
-            let fill = if matches!(kind, Scratch::Partials(_)) { u32::MAX } else { 0 };
-            let bytes = self.plan.scratch_bytes(index, T::ELEMENT);
-            scratch.push(gpu.alloc_sparse(bytes, |_| fill).map_err(failed)?);
-        }
-        let result = gpu.alloc(size).map_err(failed)?;
-        let address = |buffer: Buffer| match buffer {
-            Buffer::Input => input,
-            Buffer::Scratch(index) => scratch[index],
-            Buffer::Result => result,
-        };
-        let args = launch.args.iter().map(|arg| match *arg {
-            Arg::Address(buffer) => simt::Arg::U64(address(buffer)),
-            Arg::U64(value) => simt::Arg::U64(value),
-            Arg::U32(value) => simt::Arg::U32(value),
-        });
-        let call = simt::Launch {
-            entry: &launch.entry,
-            grid: [launch.grid, 1, 1],
-            block: [launch.block, 1, 1],
-            cluster: [1, 1, 1],
-            shared: launch.shared,
-            args: args.collect(),
-        };
+        let (stage, size) = (launch.stages[0], T::ELEMENT.size() as usize);
+        let mut first = First::new(self.asked, self.plan, n, word)?;
+        first.gpu.config_mut().blocks = Some(self.block..self.block + 1);
+        first.gpu.config_mut().block_budget = BUDGET;
         let mut watch = self.checked.then(simt::checks);
         let what = format!("in an extra run of block {} alone, on {n} elements", self.block);
         let narrow = if n >> 31 == 0 { "" } else { NARROW };
-        match program.launch(&mut gpu, &call, watch.as_mut()) {
+        match first.launch(program, watch.as_mut()) {
             Ok(()) => {}
             // The block may poll for messages of the other blocks, which do not run.
             Err(simt::Error::Trap(trap))
@@ -187,7 +156,7 @@ impl<T: Scalar> Block<'_, T> {
                 };
                 return Ok(Some(format!("{what}, {}{advice}{cause}", trap.sentence())));
             }
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(first.failed(error)),
         }
         if let Some(watch) = &watch
             && let Some(finding) = simt::findings(watch).iter().find(|f| !f.is_harmless())
@@ -196,9 +165,8 @@ impl<T: Scalar> Block<'_, T> {
         }
         let mail = self.plan.has_messages(stage.sums);
         for &index in &self.sums {
-            let mut bytes = vec![0; if mail { 2 * size as usize } else { size as usize }];
-            let at = address(stage.sums) + index * bytes.len() as u64;
-            gpu.read(at, &mut bytes).map_err(failed)?;
+            let mut bytes = vec![0; if mail { 2 * size } else { size }];
+            first.read(stage.sums, index * bytes.len() as u64, &mut bytes)?;
             let unwritten = bytes.iter().all(|&byte| byte == if mail { 0 } else { 0xff });
             // The block may draw its tile from a counter, and store its sum elsewhere. Which block
             // sends which message is not part of the plan.

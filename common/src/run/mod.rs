@@ -5,7 +5,10 @@ mod beyond;
 mod counted;
 mod extra;
 mod extremes;
+mod first;
 mod fits;
+#[cfg(not(target_family = "wasm"))]
+mod growth;
 mod job;
 mod leftover;
 mod long;

@@ -167,8 +167,8 @@ impl Scene<'_> {
             let mut watch = if self.traced { Watch::default() } else { simt::checks() };
             watch.0 = Some((Counters::default(), Prints::first(SHOWN)));
             watch.4 = match self.traced {
-                true => (Some(Trace::with_copies(TRACED)), None),
-                false => (None, Some(State::new())),
+                true => (Some(Trace::with_copies(TRACED)), None, None),
+                false => (None, Some(State::new()), None),
             };
             watch
         });
@@ -211,7 +211,7 @@ impl Scene<'_> {
         }
         let watch = watch.unwrap_or_default();
         let findings = simt::findings(&watch);
-        let (counted, .., (trace, state)) = watch;
+        let (counted, .., (trace, state, _)) = watch;
         let traced = trace.map_or_else(Vec::new, |trace| trace.blocks);
         // The values of messages differ between launches, so findings about leftover state are
         // dropped.

@@ -276,10 +276,10 @@ fn launch(run: &Run) -> Result<(String, bool), String> {
         // This check always runs: it is cheap, and a shuffle from an inactive lane can explain a
         // wrong result.
         Some(Sync::new()),
-        (run.trace.as_ref().map(|_| Trace::new(1)), None),
+        (run.trace.as_ref().map(|_| Trace::new(1)), None, None),
     );
     let outcome = gpu.launch_watched(&module, &launch, Some(&mut watch));
-    let (counts, races, memory, sync, (trace, _)) = watch;
+    let (counts, races, memory, sync, (trace, ..)) = watch;
     let (counters, prints) = counts.unwrap_or_default();
     let sync = sync.unwrap_or_default();
     if let (Some(file), Some(trace)) = (&run.trace, trace) {

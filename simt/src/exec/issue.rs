@@ -41,7 +41,11 @@ impl Team<'_> {
         }
         match &inst.op {
             Op::Alu { alu, fast, dst, src } => {
-                obs.inst(&self.at(w, pc, active));
+                let at = self.at(w, pc, active);
+                obs.inst(&at);
+                if alu.may_widen() {
+                    obs.widened(&at, |operand, lane| self.lane(w, lane, src[operand]));
+                }
                 self.alu(w, active, alu, *fast, *dst, src)?;
             }
             Op::Setp { cmp, ty, ftz, join, p, q, a, b } => {

@@ -207,6 +207,21 @@ pub(crate) struct Alu {
     pub(crate) sat: bool,
 }
 
+impl Alu {
+    /// Returns whether the operation computes 64 bits from 32-bit integers, if its operands are
+    /// suitable.
+    pub(crate) fn may_widen(&self) -> bool {
+        match self.f {
+            F::Mul(Half::Wide) | F::Mad(Half::Wide) => matches!(self.ty, Ty::U32 | Ty::S32),
+            F::Cvt { from, .. } => {
+                matches!((from, self.ty), (Ty::U32 | Ty::S32, Ty::U64 | Ty::S64))
+            }
+            F::And => self.ty.bits() == 64,
+            _ => false,
+        }
+    }
+}
+
 /// The fast loop that computes an operation for full planes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fast {

@@ -14,6 +14,7 @@ mod state;
 mod sync;
 mod trace;
 mod uses;
+mod widened;
 
 pub use finding::{Fault, Finding, Site};
 pub use memory::Memory;
@@ -22,3 +23,4 @@ pub use races::Races;
 pub use state::State;
 pub use sync::Sync;
 pub use trace::{BlockTrace, Trace, TraceEvent, TraceRound};
+pub use widened::{Operand, Widened};

@@ -49,6 +49,10 @@ macro_rules! tuple {
             fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
                 $(self.$n.access(at, access);)+
             }
+            #[inline]
+            fn widened(&mut self, at: &At<'_>, of: impl Fn(usize, usize) -> u64) {
+                $(self.$n.widened(at, &of);)+
+            }
             fn tracks(&self) -> bool {
                 $(self.$n.tracks())||+
             }
@@ -161,6 +165,10 @@ impl<O: Observer> Observer for Option<O> {
     #[inline]
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {
         self.iter_mut().for_each(|o| o.access(at, access));
+    }
+    #[inline]
+    fn widened(&mut self, at: &At<'_>, of: impl Fn(usize, usize) -> u64) {
+        self.iter_mut().for_each(|o| o.widened(at, &of));
     }
     fn tracks(&self) -> bool {
         self.as_ref().is_some_and(O::tracks)

@@ -403,8 +403,7 @@ pub trait Observer: Send + Sized {
     /// Called when all threads of a block have exited.
     fn block_end(&mut self, launch: &LaunchInfo<'_>, block: &Block) {}
 
-    /// Called when a warp executes an instruction; `at.mask` is 0 if the guard holds for no lane. A
-    /// `.sync` that must wait is reported once, when it is issued.
+    /// Called when a warp issues an instruction; `at.mask` is 0 if the guard holds for no lane.
     #[inline]
     fn inst(&mut self, at: &At<'_>) {}
 
@@ -417,6 +416,10 @@ pub trait Observer: Send + Sized {
     /// per space.
     #[inline]
     fn access(&mut self, at: &At<'_>, access: &Access<'_>) {}
+
+    /// Called when lanes compute 64 bits from 32-bit integers. `of` returns an operand of a lane.
+    #[inline]
+    fn widened(&mut self, at: &At<'_>, of: impl Fn(usize, usize) -> u64) {}
 
     /// Returns whether to track uninitialized registers.
     fn tracks(&self) -> bool {

@@ -219,4 +219,17 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             said: &["the first and the last element were infinite"],
         },
     ),
+    (
+        "v12-bulk-copy",
+        Edit {
+            name: "97-first-vector-of-a-stage-in-32-bits",
+            edits: &[("unsigned long long from = i", "unsigned int from = i")],
+            n: "2^17",
+            code: 1,
+            said: &[
+                "uses 32 bits of an integer that grows with n",
+                "wraps before n is 2^35: make the variable `unsigned long long`",
+            ],
+        },
+    ),
 ];
