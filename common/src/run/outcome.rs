@@ -64,14 +64,13 @@ impl Outcome {
         let findings = self.observed.iter().flat_map(|observed| &observed.findings);
         let findings: Vec<&Finding> = findings.filter(|finding| !finding.is_harmless()).collect();
         let first = findings.first()?;
+        let errors = match findings.len() {
+            1 => format!("an error in {}: ", self.step),
+            count => format!("{count} errors in {}; the first: ", self.step),
+        };
         Some(Error::Findings(format!(
-            "the sum is right, but the checks found errors in {} in {places}: {sentence}",
-            self.step,
-            places = match findings.len() {
-                1 => "one place".to_owned(),
-                count => format!("{count} places"),
-            },
-            sentence = first.sentence()
+            "the sum is right, but the checks found {errors}{}",
+            first.sentence()
         )))
     }
 }

@@ -195,7 +195,7 @@ pub(crate) fn of_threads(
                 let wraps = match n >> 31 {
                     0 => "",
                     _ => {
-                        ": a 32-bit index wraps at 2^32, and an `int` at 2^31; make the index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication"
+                        ": if an index has 32 bits, it wraps at 2^32, and an `int` at 2^31: make the index `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication"
                     }
                 };
                 let said = format!(
@@ -251,7 +251,7 @@ pub(crate) fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failu
             // Kernels whose blocks each add all elements have been rejected before.
             Err(Error::Trap(trap)) if trap.kind == TrapKind::Budget => {
                 let said = format!(
-                    "{}: line {} is executed without end: a 32-bit index wraps at 2^32, so it never reaches n; make the index and the stride `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication",
+                    "{}: line {} is executed without end: if an index has 32 bits, it wraps at 2^32 and never reaches n: make the index and the stride `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication",
                     scene.what(),
                     trap.line
                 );
@@ -306,7 +306,7 @@ pub(crate) fn shared_out(case: &Case, n: u64, each: u64) -> Result<(), Box<Failu
     let twice = seen.windows(2).find(|pair| pair[0].0 + pair[0].1 > pair[1].0);
     if let Some(&[(_, _, a), (at, _, b)]) = twice {
         let said = format!(
-            "{}: element {at} is added by block {} and by block {}: a 32-bit index wraps at 2^32; make the index and the stride `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication",
+            "{}: element {at} is added by block {} and by block {}: if an index has 32 bits, it wraps at 2^32: make the index and the stride `unsigned long long`, and cast `blockIdx.x` to that type before the multiplication",
             scene.what(),
             group(a),
             group(b)

@@ -189,5 +189,5 @@ fn a_second_launch_finds_what_the_first_left() {
 fn an_index_of_thirty_two_bits() {
     let source =
         edited(1, &[("(unsigned long long)blockIdx.x * blockDim.x", "blockIdx.x * blockDim.x")]);
-    rejected(1, &source, &["2^32+13", "a 32-bit index wraps"]);
+    rejected(1, &source, &["2^32+13", "if an index has 32 bits, it wraps"]);
 }

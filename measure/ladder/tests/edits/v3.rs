@@ -202,7 +202,7 @@ pub(super) const EDITS: &[Edit] = &[
         n: EVEN,
         code: 1,
         said: &[
-            "the sum is right, but the checks found errors",
+            "the sum is right, but the checks found",
             "a `__syncwarp()` is missing between them",
         ],
     },

@@ -198,7 +198,7 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             n: "2^16",
             code: 1,
             said: &[
-                "in one place: thread 0 of block 31 reads (volatile) `slots[0]` at line 6",
+                ": thread 0 of block 31 reads (volatile) `slots[0]` at line 6",
                 "while thread 0 of block 0 may still write it at line 49: `volatile` orders no accesses, and no `__threadfence()` lies between the store and the store to the flag at line 50",
             ],
         },
@@ -222,7 +222,7 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             n: "2^16",
             code: 1,
             said: &[
-                "in one place: thread 0 of block 31 reads (volatile) `slots[0]` at line 6",
+                ": thread 0 of block 31 reads (volatile) `slots[0]` at line 6",
                 "while thread 0 of block 0 may still write it at line 49: `volatile` orders no accesses, and no `__threadfence()` follows the load of the flag at line 62",
             ],
         },
@@ -261,7 +261,7 @@ pub(super) const FENCES: &[(&str, Edit)] = &[
             ],
             n: "2^16",
             code: 1,
-            said: &["in one place", "no `__threadfence()` follows the load of the flag"],
+            said: &["no `__threadfence()` follows the load of the flag"],
         },
     ),
     (

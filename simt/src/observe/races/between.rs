@@ -77,10 +77,9 @@ pub(super) fn text(pair: &Pair<'_>, pc: u32, between: Between) -> String {
                 },
                 _ => None,
             };
-            let ends = count
-                .map_or("after fewer threads than these two need".to_owned(), |count| {
-                    format!("when {count} threads have arrived")
-                });
+            let ends = count.map_or("before both threads have arrived".to_owned(), |count| {
+                format!("when {count} threads have arrived")
+            });
             format!(
                 "the barrier at {place} ends {ends}, and does not order these two; let both threads \
                  reach it and let it count all threads that do, or use `__syncthreads()`"
