@@ -290,6 +290,7 @@ impl Error {
         let text = |text: String| format!("{text} ({note})");
         match self {
             Error::Trap(trap) => Error::Trap(text(trap)),
+            Error::Simt { doing, text: words } => Error::Simt { doing, text: text(words) },
             Error::Cuda { doing, text: words } => Error::Cuda { doing, text: text(words) },
             other => other,
         }

@@ -57,7 +57,7 @@ fn shape(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), St
         if threads > allowed {
             return Err(format!(
                 "entry `{name}` allows {allowed} threads per block (`__launch_bounds__`), but \
-                 {threads} were given: launch smaller blocks, or raise the bound"
+                 the launch has {threads}: raise the bound, or launch smaller blocks"
             ));
         }
     }

@@ -213,7 +213,7 @@ impl Kernel {
 
     /// Returns the narrow integers of an instruction that computes 64 bits from 32 bits: by a
     /// conversion, by a product, or by a mask without the high bits, which compilers use for a
-    /// conversion and a shift.
+    /// conversion and a shift. The dividend of a 32-bit division is also narrow.
     pub fn widens(&self, pc: u32) -> Option<Narrow> {
         let Op::Alu { alu, src, .. } = &self.insts.get(pc as usize)?.op else { return None };
         if !alu.may_widen() {
@@ -236,6 +236,8 @@ impl Kernel {
                     range,
                 })
             }
+            F::Div | F::Rem if self.divides_wide() => None,
+            F::Div | F::Rem => narrow(1, alu.ty == Ty::S32),
             F::Cvt { .. } if self.divides_fast(pc, src[0]) => None,
             F::Cvt { from, .. } => narrow(1, from == Ty::S32),
             _ => narrow(2, alu.ty == Ty::S32),
@@ -245,15 +247,14 @@ impl Kernel {
     /// Returns whether a value is the result of a 32-bit division that replaces a 64-bit division of
     /// small numbers. Compilers write both divisions and a branch.
     fn divides_fast(&self, pc: u32, value: Src) -> bool {
-        let divides = |inst: &Inst, bits| match &inst.op {
-            Op::Alu { alu, dst, .. } if matches!(alu.f, F::Div | F::Rem) => {
-                (!alu.ty.is_float() && alu.ty.bits() == bits).then_some(*dst)
-            }
-            _ => None,
-        };
         let before = self.insts[..pc as usize].iter().rev().find_map(|inst| divides(inst, 32));
         matches!((before, value), (Some(Dst::W(to)), Src::W(from)) if to == from)
-            && self.insts.iter().any(|inst| divides(inst, 64).is_some())
+            && self.divides_wide()
+    }
+
+    /// Returns whether the kernel has a 64-bit division.
+    fn divides_wide(&self) -> bool {
+        self.insts.iter().any(|inst| divides(inst, 64).is_some())
     }
 
     /// Returns the target of a branch.
@@ -267,5 +268,15 @@ impl Kernel {
     /// Returns the PTX of an instruction.
     pub fn text(&self, pc: u32) -> &str {
         self.texts.get(pc as usize).map_or("", String::as_str)
+    }
+}
+
+/// Returns the destination of an integer division.
+fn divides(inst: &Inst, bits: u32) -> Option<Dst> {
+    match &inst.op {
+        Op::Alu { alu, dst, .. } if matches!(alu.f, F::Div | F::Rem) => {
+            (!alu.ty.is_float() && alu.ty.bits() == bits).then_some(*dst)
+        }
+        _ => None,
     }
 }

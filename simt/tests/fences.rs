@@ -233,12 +233,12 @@ fn a_word_with_a_value_and_its_flag_is_relaxed_or_volatile() {
         (
             "global",
             volatile,
-            Some((Fault::DataRace, "one of the accesses is plain; make it atomic")),
+            Some((Fault::DataRace, "one of the accesses is plain; if it resets")),
         ),
         (
             "global",
             relaxed,
-            Some((Fault::DataRace, "one of the accesses is plain; make it atomic")),
+            Some((Fault::DataRace, "one of the accesses is plain; if it resets")),
         ),
         (
             relaxed,

@@ -116,7 +116,7 @@ fn a_kernel_s_declared_limits_are_checked() {
     assert_eq!(refused(Config::default(), &module, 128, 0, 1), "fine");
     assert_eq!(
         refused(Config::default(), &module, 129, 0, 1),
-        "entry `reduce` allows 128 threads per block (`__launch_bounds__`), but 129 were given: launch smaller blocks, or raise the bound"
+        "entry `reduce` allows 128 threads per block (`__launch_bounds__`), but the launch has 129: raise the bound, or launch smaller blocks"
     );
     let module = entry("sm_60", ".maxnreg 256", 16);
     assert_eq!(

@@ -43,7 +43,7 @@ fn a_missing_barrier_is_named() {
     let ran = run("missing_syncthreads", Schedule::Converged, 2, 256, 512);
     assert_eq!(
         ran.device.said(),
-        "thread 32 writes `shared[32]` at line 11 while thread 0 may still read it at the same \
+        "thread 32 writes `shared[32]` at line 11 while thread 0 may read it at the same \
          line: a `__syncthreads()` is missing between them (data race in `reduce`, block 0, \
          launch 1; 2 places; 254 times; PTX lines 79 and 81)\n"
     );
@@ -141,9 +141,9 @@ fn uninitialized_memory_is_reported_by_element() {
     let said = run("uninitialised_shared", Schedule::Converged, 2, 128, 200).device.said();
     assert!(
         said.starts_with(
-            "thread 8 reads `shared[72]` at line 11, which was never written: store a value (0 \
-             for a sum) in every element that is read, and put a `__syncthreads()` between the \
-             stores and the reads (read of uninitialized memory in `reduce`, block 1"
+            "thread 8 reads `shared[72]` at line 11, which was never written: let a \
+             thread store a value (0 for a sum) in every element that is read, with a \
+             `__syncthreads()` in between if another thread reads it (read of uninitialized memory in `reduce`, block 1"
         ),
         "{said}"
     );

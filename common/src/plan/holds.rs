@@ -61,6 +61,15 @@ impl Holds {
         }
     }
 
+    /// Returns the sum that holds an element; `None` for matrices, whose entries differ.
+    pub fn owner(&self, element: u64) -> Option<u64> {
+        match *self {
+            Holds::Chunks { each, count } => Some((element / each).min(count - 1)),
+            Holds::Strides { tile, count, .. } => Some(element / tile % count),
+            Holds::Matrices { .. } => None,
+        }
+    }
+
     /// Returns the ranges of the `n` elements that sum `index` holds, in order.
     pub fn ranges(&self, n: u64, index: u64) -> impl Iterator<Item = Range<u64>> + use<> {
         // `first` is the start of the first range, `tile` is the length of each range, `stride` is
@@ -111,6 +120,9 @@ mod tests {
         for index in 0..holds.count() {
             for at in holds.ranges(n, index).flatten() {
                 assert_eq!(owner[at as usize], u64::MAX, "{holds:?}: {at} of {n} is in two sums");
+                let rest = matches!(holds, Holds::Strides { width, .. } if at >= n - n % width);
+                let known = holds.owner(at).filter(|_| !rest);
+                assert!(known.is_none_or(|owner| owner == index), "{holds:?}: {at} is in {index}");
                 owner[at as usize] = index;
             }
         }

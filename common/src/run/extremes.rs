@@ -30,7 +30,8 @@ pub(super) fn wrong_on_extremes<T: Scalar>(asked: Asked<'_, T>) -> Result<Option
     largest[place] = changed(T::ZERO, |_| bits);
     // An `atomicAdd` of floats in global memory replaces subnormal numbers by zero.
     let atomics = asked.ptx.text.lines().filter(|l| l.contains("atom.") || l.contains("red."));
-    let flushes = atomics.into_iter().any(|line| line.contains(".add.f32"));
+    let flushes = |line: &str| line.contains(".add.f32") && !line.contains(".shared");
+    let flushes = atomics.into_iter().any(flushes);
     let mut kinds = vec![
         (format!("the elements were multiplied by 2^{power}"), all(&large)),
         ("one element was the largest float, and the others were 0".into(), largest),

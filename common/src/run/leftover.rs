@@ -167,7 +167,7 @@ impl Job<'_> {
             }
             (None, None) => None,
             (None, Some((Scratch::Messages(_), ..))) => Some(
-                "its message flags were zero when it began but not when it ended: clear each flag when its value is consumed".into(),
+                "its message flags were zero when it began but not when it ended: clear each flag when its value is consumed, and test only the flag of a slot, because its other bits may be those of an earlier message".into(),
             ),
             (None, Some(&(_, buffer, _))) => Some(format!(
                 "{} was zero when it began but not when it ended: {RESET}",

@@ -70,7 +70,10 @@ pub(super) fn wrong_on_long_inputs<T: Scalar>(
         // blocks with many elements, only the first runs. The last block may consume the others' messages.
         let long = added(grid - 2).is_some_and(|(_, elements)| elements > FEW);
         let first = if long && !plan.has_messages(stage.sums) { grid - 1 } else { grid - 2 };
-        for (block, most) in [(first, ELEMENTS), (grid / 8 * 5, FEW), (grid - 1, FEW)] {
+        // A difference of n and an index that is cut to 32 bits wraps in this block.
+        let cut = n.checked_sub(1 << 32).and_then(|at| stage.holds.owner(at)).unwrap_or(first);
+        let blocks = [(first, ELEMENTS), (grid / 8 * 5, FEW), (grid - 1, FEW), (cut, FEW)];
+        for (block, most) in blocks {
             let Some((sums, elements)) = added(block) else { continue };
             if elements > most {
                 continue;

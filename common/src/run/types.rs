@@ -43,10 +43,17 @@ fn wrong_on<U: Scalar, T: Scalar>(asked: Asked<'_, T>, ptx: &Ptx) -> Result<Opti
     // Sums of any integers wrap.
     let values = Input::Signed.draw::<U>(TILES as u64, 1)?;
     let of_type = Asked { step, ptx, values: &values, block, settings };
-    let extra = Extra { element: Some(U::ELEMENT), ..Extra::of(of_type, TILES) };
-    let Some(mut wrong) = extra.run(of_type, values.clone())?.and_then(|ran| ran.wrong) else {
-        return Ok(None);
-    };
+    // A vector of 16 bytes is aligned at the first offset, and unaligned at the second.
+    let offsets = if step.aligned == 1 { 0..2 } else { 0..1 };
+    let mut wrong = None;
+    for offset in offsets {
+        let extra = Extra { element: Some(U::ELEMENT), offset, ..Extra::of(of_type, TILES) };
+        wrong = extra.run(of_type, values.clone())?.and_then(|ran| ran.wrong);
+        if wrong.is_some() {
+            break;
+        }
+    }
+    let Some(mut wrong) = wrong else { return Ok(None) };
     if let Run::Extra(_) = wrong.run {
         wrong.run = Run::Extra(asked.values.len() as u64);
     }

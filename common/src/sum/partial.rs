@@ -91,7 +91,7 @@ impl fmt::Display for WrongPartial {
         }
         if self.unwritten {
             return f.write_str(match (self.of_block, self.is_result) {
-                (true, true) => ", never wrote its sum",
+                (true, true) => ", never wrote its sum, or wrote a value that was never set",
                 (true, false) => ", never wrote its partial sum",
                 (false, _) => ", was never written by any block",
             });

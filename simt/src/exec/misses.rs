@@ -144,7 +144,7 @@ impl Team<'_> {
                     let instead = match var.bytes {
                         Some(_) => "make the array larger, or keep the index below its length",
                         None => {
-                            "pass a larger size at the launch, or keep the index below the length"
+                            "keep the index below the length, or pass a larger size at the launch"
                         }
                     };
                     format!(

@@ -208,8 +208,8 @@ pub(crate) struct Alu {
 }
 
 impl Alu {
-    /// Returns whether the operation computes 64 bits from 32-bit integers, if its operands are
-    /// suitable.
+    /// Returns whether the operation computes 64 bits from 32-bit integers, or divides them, if its
+    /// operands are suitable.
     pub(crate) fn may_widen(&self) -> bool {
         match self.f {
             F::Mul(Half::Wide) | F::Mad(Half::Wide) => matches!(self.ty, Ty::U32 | Ty::S32),
@@ -217,6 +217,7 @@ impl Alu {
                 matches!((from, self.ty), (Ty::U32 | Ty::S32, Ty::U64 | Ty::S64))
             }
             F::And => self.ty.bits() == 64,
+            F::Div | F::Rem => matches!(self.ty, Ty::U32 | Ty::S32),
             _ => false,
         }
     }

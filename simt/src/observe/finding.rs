@@ -226,10 +226,12 @@ impl Finding {
             [a, b] => {
                 let apart = a.block != b.block;
                 let ((_, may), (does, _)) = (a.verbs(), b.verbs());
+                // The read may come too early or too late.
+                let still = if may == "read" { "" } else { "still " };
                 let there =
                     if a.at == b.at { "at the same line".into() } else { format!("at {}", a.at) };
                 format!(
-                    "{} {does} {} at {} while {} may still {may} it {there}",
+                    "{} {does} {} at {} while {} may {still}{may} it {there}",
                     b.who(apart),
                     self.place,
                     b.at,

@@ -109,8 +109,8 @@ impl Memory {
                          the copies or a `__syncthreads()` before the reads"
                     }
                     Space::Shared => {
-                        "store a value (0 for a sum) in every element that is read, and put a \
-                         `__syncthreads()` between the stores and the reads"
+                        "let a thread store a value (0 for a sum) in every element that is read, \
+                         with a `__syncthreads()` in between if another thread reads it"
                     }
                     Space::Global => {
                         "let the host or an earlier launch write it, or check the index against \

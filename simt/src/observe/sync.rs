@@ -179,12 +179,14 @@ impl Observer for Sync {
             Finding {
                 detail: format!(
                     "{} of the {} lanes in the mask of the {noun} at {} reach it, and {}: \
-                     PTX for {} requires all of them to converge there (PTX for sm_70 does not)",
+                     PTX for {} requires all of them to converge there{}",
                     count(at.mask),
                     count(parted.members),
                     site.at,
                     others.join(", and "),
-                    scene.kernel.target()
+                    scene.kernel.target(),
+                    // A value from an exited lane is undefined for sm_70 too.
+                    if exited == 0 || more.is_empty() { " (PTX for sm_70 does not)" } else { "" }
                 ),
                 cure: format!(
                     "put the condition around the work, not around the {noun}, or put only the \

@@ -20,7 +20,7 @@ pub(super) const COPIES: &[(&str, Edit)] = &[
             code: 1,
             said: &[
                 "the checks found: thread 0 copies to ",
-                "while thread 1 may still read it at line 36",
+                "while thread 1 may read it at line 36",
                 "the copy overwrites memory that another thread may not have read yet; put a `__syncthreads()` before the copy",
             ],
         },

@@ -63,8 +63,8 @@ pub(super) fn cure(pair: &Pair<'_>, place: impl Fn(u32) -> String) -> String {
                             if another block sends the copy)"
             .into(),
         Copied::Narrow => "another block sends it, and the default `.acquire.cta` covers only the \
-                           thread's own block; wait for its mbarrier with `.acquire.cluster`, then \
-                           synchronize the block at a barrier"
+                           thread's own block; wait for its mbarrier with `.acquire.cluster`, and \
+                           synchronize the block at a barrier if only some threads wait"
             .into(),
         Copied::Early(pc) => format!(
             "the wait at {} tests the parity 1, and passes at once, because the phase before the \

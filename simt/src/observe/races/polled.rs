@@ -48,6 +48,7 @@ const POLLED: &str = "a thread polls this word, so no access to it may be plain;
                       atomic (for example `atomicExch`) or relaxed (`st.relaxed` or \
                       `cuda::atomic_ref`)";
 
-pub(super) const ONE_PLAIN: &str = "one of the accesses is plain; make it atomic (for example `atomicExch`) or \
-                         relaxed (`st.relaxed` or `cuda::atomic_ref`), or move it to the block that \
-                         takes the last ticket or, if it initializes, to the host";
+pub(super) const ONE_PLAIN: &str = "one of the accesses is plain; if it resets a counter, move \
+                         it to the block that takes the last ticket; if it initializes, to the \
+                         host; otherwise make it atomic (for example `atomicExch`) or relaxed \
+                         (`st.relaxed` or `cuda::atomic_ref`)";

@@ -154,8 +154,8 @@ impl Reports {
             [read, write],
             space,
             address,
-            "use a plain load: remove \
-             `__ldg`, and remove `const` and `__restrict__` from its pointer",
+            "use a plain load (`ld.global`, and no `__ldg` and no pointer that is both `const` and \
+             `__restrict__`)",
         );
     }
 
