@@ -230,16 +230,8 @@ fn a_word_with_a_value_and_its_flag_is_relaxed_or_volatile() {
     let (volatile, relaxed) = ("volatile.global", "relaxed.gpu.global");
     for (store, load, expected) in [
         (volatile, volatile, None),
-        (
-            "global",
-            volatile,
-            Some((Fault::DataRace, "one of the accesses is plain; if it resets")),
-        ),
-        (
-            "global",
-            relaxed,
-            Some((Fault::DataRace, "one of the accesses is plain; if it resets")),
-        ),
+        ("global", volatile, Some((Fault::DataRace, "one of the accesses is plain; if it resets"))),
+        ("global", relaxed, Some((Fault::DataRace, "one of the accesses is plain; if it resets"))),
         (
             relaxed,
             "global",

@@ -35,6 +35,13 @@ pub(super) fn wrong_beyond<T: Scalar>(
         #[cfg(not(target_family = "wasm"))]
         &|| super::growth::wrong_growth(asked, &job.program, job.problem.chip),
     ];
+    first(faults)
+}
+
+/// Returns the first fault.
+pub(super) fn first(
+    faults: &[&dyn Fn() -> Result<Option<Box<Mismatch>>>],
+) -> Result<Option<Box<Mismatch>>> {
     for fault in faults {
         if let Some(wrong) = fault()? {
             return Ok(Some(wrong));

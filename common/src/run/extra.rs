@@ -19,9 +19,9 @@ pub(super) const LEAST: usize = 2048;
 /// would take much longer than the requested run.
 pub const ALL_RUNS: usize = 1 << 17;
 
-/// The lengths of the extra runs: no element, less than a warp, lengths that no tile divides, and
-/// one element less than a multiple of every tile.
-const LENGTHS: [usize; 6] = [0, 1, 33, 1025, 5003, (1 << 14) - 1];
+/// The lengths of the extra runs: no element, less than a warp, a few vectors, lengths that no tile
+/// divides, and one element less than a multiple of every tile.
+const LENGTHS: [usize; 9] = [0, 1, 4, 10, 33, 1025, 2052, 5003, (1 << 14) - 1];
 
 /// The length of the runs that need several blocks.
 const SEVERAL: usize = 5003;
@@ -32,6 +32,12 @@ pub(super) const TILES: usize = 16_390;
 /// The length of the runs on a GPU with one multiprocessor, on which each block then adds several
 /// tiles, and a part of one.
 const ITERATIONS: usize = (3 << 15) + 6;
+
+/// The length of a run on one multiprocessor in which each chunk has a whole number of stages.
+const STAGES: usize = 1 << 18;
+
+/// Introduces what the checks found.
+pub(super) const FOUND: &str = "the checks found";
 
 /// The orders in which every step runs: one in which several blocks run, and one on a GPU with one
 /// multiprocessor.
@@ -46,6 +52,8 @@ pub(super) struct Asked<'a, T> {
     pub block: Block,
     /// The settings of the interpreter that performed the run.
     pub settings: &'a Settings,
+    /// Whether the elements have another type than the user requested.
+    pub other_type: bool,
 }
 
 /// An extra run: the first elements of the requested run, on another GPU, in another order, or in
@@ -89,12 +97,19 @@ fn runs<T: Scalar>(asked: Asked<'_, T>) -> Vec<Extra> {
         runs.extend([1, 2].map(|offset| Extra { offset, ..of(TILES) }));
     }
     let on_one = Extra { gpu: settings.gpu.with_sms(1), ..of(ITERATIONS) };
-    runs.extend([on_one.clone(), Extra { schedule: ORDERS[1], ..on_one }]);
+    runs.extend([on_one.clone(), Extra { schedule: ORDERS[1], ..on_one.clone() }]);
     runs.push(Extra { schedule: ORDERS[0], ..of(SEVERAL) });
     let other = |block: &Block| *block != asked.block && step.check_block(*block).is_ok();
     let others = Block::ALL.into_iter().filter(other);
     runs.extend(others.map(|block| Extra { block, ..of(TILES) }));
     runs.retain(|run| run.n < asked.values.len());
+    let long = Extra { n: STAGES, ..on_one };
+    let plan =
+        |device: &Device| (step.plan)(&device.problem(STAGES as u64, asked.block, T::ELEMENT));
+    let communicates = || long.open(asked).is_ok_and(|device| plan(&device).communicates());
+    if asked.values.len() >= ALL_RUNS && communicates() {
+        runs.push(long);
+    }
     runs
 }
 
@@ -104,7 +119,7 @@ pub(super) fn wrong_elsewhere<T: Scalar>(asked: Asked<'_, T>) -> Result<Option<B
         return Ok(None);
     }
     for extra in runs(asked).into_iter().filter(|run| run.is_another(asked)) {
-        let values = asked.values[..extra.n].to_vec();
+        let values = asked.values.iter().copied().cycle().take(extra.n).collect();
         if let Some(Ran { wrong: Some(wrong), .. }) = extra.run(asked, values)? {
             return Ok(Some(wrong));
         }
@@ -116,7 +131,8 @@ impl Extra {
     /// Returns a run of the first `n` elements.
     pub(super) fn of<T: Scalar>(asked: Asked<'_, T>, n: usize) -> Extra {
         let Settings { schedule, gpu, .. } = *asked.settings;
-        Extra { schedule, gpu, block: asked.block, n, offset: 0, elements: None, element: None }
+        let element = asked.other_type.then_some(T::ELEMENT);
+        Extra { schedule, gpu, block: asked.block, n, offset: 0, elements: None, element }
     }
 
     /// Opens the interpreter as the GPU of this run, and in its order.
@@ -157,8 +173,11 @@ impl Extra {
         }
         let wrong = match (checked.wrong, found) {
             (Some(mut wrong), found) => {
+                if wrong.run == Run::First && checked.verdict.verified() {
+                    wrong.exact = job.adds_exactly(&workload)?;
+                }
                 let cause = match found {
-                    Some(finding) => format!("; the checks found: {}", finding.sentence()),
+                    Some(finding) => format!("; {FOUND}: {}", finding.sentence()),
                     None if wrong.leftover.is_some() => String::new(),
                     None => self.advice().into(),
                 };
@@ -174,7 +193,7 @@ impl Extra {
                 let mut wrong =
                     Mismatch::of(asked.step, &problem, Run::Messages, checked.verdict, None);
                 wrong.leftover = Some(format!(
-                    "in an extra run on {}{}, the checks found: {}; {}",
+                    "in an extra run on {}{}, {FOUND}: {}; {}",
                     elements(n as u64),
                     self.how(asked).map_or(String::new(), |how| format!(" ({how})")),
                     finding.sentence(),
@@ -395,14 +414,14 @@ mod tests {
         let lengths = |n| {
             let (ptx, settings) = (&played::ptx(""), &Settings::default());
             let (values, block) = (&vec![1i32; n][..], Block::new(64).unwrap());
-            let runs = runs(Asked { step, ptx, values, block, settings });
+            let runs = runs(Asked { step, ptx, values, block, settings, other_type: false });
             runs.iter().map(|run| run.n).collect::<Vec<_>>()
         };
         // The blocks have 64 threads, and a vector has four elements.
         let parts = [129, 385, 641, 897, 1153, 1409, 1665, 1921];
-        assert_eq!(lengths(5003), [&[0, 1, 33, 1025], &parts[..]].concat());
+        assert_eq!(lengths(5003), [&[0, 1, 4, 10, 33, 1025, 2052], &parts[..]].concat());
         let others = [&[TILES; 2][..], &[ITERATIONS; 2], &[SEVERAL, TILES]].concat();
-        let all = [&[0, 1, 33, 1025, 5003, (1 << 14) - 1], &parts[..], &others].concat();
+        let all = [&LENGTHS[..], &parts[..], &others].concat();
         assert_eq!(lengths(1 << 20), all);
     }
 }

@@ -137,7 +137,7 @@ mod tests {
         let device = Device::open(Choice::Simt, settings).unwrap();
         let problem = device.problem(ALL_RUNS as u64, block, Element::F32);
         let job = Job::load(&device, &STEP, ptx, problem).unwrap();
-        let asked = Asked { step: &STEP, ptx, values, block, settings };
+        let asked = Asked { step: &STEP, ptx, values, block, settings, other_type: false };
         wrong_growth(asked, &job.program, problem.chip).unwrap().map(|wrong| wrong.to_string())
     }
 

@@ -133,7 +133,7 @@ impl<'d> Job<'d> {
     }
 
     /// Returns whether the total of exact elements is correct, even if partial sums are wrong.
-    fn adds_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<bool> {
+    pub(super) fn adds_exactly<T: Scalar>(&self, workload: &Workload<T>) -> Result<bool> {
         let total = || {
             self.device.unwatched(|| {
                 let elements = workload.exact();

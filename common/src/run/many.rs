@@ -183,7 +183,7 @@ added:
             (&[1i32; ALL_RUNS][..], Block::ALL[0], &Settings::default());
         let device = Device::open(Choice::Simt, settings).unwrap();
         let problem = device.problem(ALL_RUNS as u64, block, Element::I32);
-        let asked = Asked { step: &CHUNKS, ptx, values, block, settings };
+        let asked = Asked { step: &CHUNKS, ptx, values, block, settings, other_type: false };
         let requested = Extra::of(asked, ALL_RUNS).run(asked, values.to_vec()).unwrap().unwrap();
         assert_eq!(requested.wrong.map(|wrong| wrong.to_string()), None);
         let wrong = wrong_with_many_sums(asked, &(CHUNKS.plan)(&problem)).unwrap();

@@ -290,7 +290,14 @@ mod tests {
             let settings = &Settings { checks: Some(Vec::new()), ..Settings::default() };
             let block = Block::new(64).unwrap();
             let plan = (STRIDED.plan)(&device.problem(4096, block, Element::F32));
-            let asked = Asked { step: &STRIDED, ptx: &played::ptx(text), values, block, settings };
+            let asked = Asked {
+                step: &STRIDED,
+                ptx: &played::ptx(text),
+                values,
+                block,
+                settings,
+                other_type: false,
+            };
             wrong_in_other_orders(asked, &plan).unwrap().map(|wrong| wrong.to_string())
         };
         let said = wrong(strided_by_sms()).expect("the bits depend on the GPU");
@@ -398,7 +405,7 @@ total:
             let (values, block) = (&[1i32; 4096][..], Block::new(64).unwrap());
             let device = Device::open(Choice::Simt, settings).unwrap();
             let plan = (step.plan)(&device.problem(4096, block, Element::I32));
-            let asked = Asked { step, ptx, values, block, settings };
+            let asked = Asked { step, ptx, values, block, settings, other_type: false };
             wrong_in_other_orders(asked, &plan).unwrap().map(|wrong| wrong.to_string())
         };
         let said = wrong(&TALKS).expect("the last block may run first");

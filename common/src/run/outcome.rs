@@ -120,7 +120,7 @@ pub fn run<T: Scalar>(
         // A finding explains more than the sum of an extra run.
         if wrong.is_none() && seen.findings.iter().all(Finding::is_harmless) {
             let (values, settings) = (&*workload.values, simt.settings());
-            let asked = Asked { step, ptx, values, block, settings };
+            let asked = Asked { step, ptx, values, block, settings, other_type: false };
             wrong = wrong_beyond(asked, &job)?;
         }
     }

@@ -90,7 +90,7 @@ pub(super) mod tests {
             let values = &[1.0f32; LEAST][..];
             let device = Device::open(Choice::Simt, settings).unwrap();
             let plan = (step.plan)(&device.problem(LEAST as u64, block, Element::F32));
-            let asked = Asked { step, ptx, values, block, settings };
+            let asked = Asked { step, ptx, values, block, settings, other_type: false };
             wrong_rounding(asked, &plan).unwrap().map(|wrong| wrong.to_string())
         };
         let said = wrong(&ONCE).expect("it rounds twice");

@@ -3,12 +3,22 @@
 
 use std::path::Path;
 
-use super::extra::{ALL_RUNS, Asked, Extra, TILES};
+use super::{
+    beyond::first,
+    extra::{ALL_RUNS, Asked, Extra, FOUND, TILES, wrong_elsewhere},
+    extremes::wrong_on_extremes,
+    orders::wrong_in_other_orders,
+    rounding::wrong_rounding,
+    special::wrong_on_specials,
+};
 use crate::{
     Element, Result,
-    device::{Ptx, ptx},
+    device::{Choice, Device, Ptx, ptx},
     sum::{Input, Mismatch, Run, Scalar},
 };
+
+/// The number of elements of most runs. A sum of as many elements has several chunks.
+const SHORT: usize = 8_203;
 
 const CURE: &str = "a step adds f32, i32 and f64: if the cause is a fixed type, write `Element` instead, or refuse the other types with a `static_assert`";
 
@@ -42,24 +52,39 @@ fn wrong_on<U: Scalar, T: Scalar>(asked: Asked<'_, T>, ptx: &Ptx) -> Result<Opti
     let Asked { step, block, settings, .. } = asked;
     // Sums of any integers wrap.
     let values = Input::Signed.draw::<U>(TILES as u64, 1)?;
-    let of_type = Asked { step, ptx, values: &values, block, settings };
-    // A vector of 16 bytes is aligned at the first offset, and unaligned at the second.
-    let offsets = if step.aligned == 1 { 0..2 } else { 0..1 };
-    let mut wrong = None;
-    for offset in offsets {
-        let extra = Extra { element: Some(U::ELEMENT), offset, ..Extra::of(of_type, TILES) };
-        wrong = extra.run(of_type, values.clone())?.and_then(|ran| ran.wrong);
-        if wrong.is_some() {
-            break;
-        }
-    }
-    let Some(mut wrong) = wrong else { return Ok(None) };
+    let tiles = Asked { step, ptx, values: &values, block, settings, other_type: true };
+    // Of the other runs, only the shorter ones.
+    let short = Asked { values: &values[..SHORT], ..tiles };
+    let plan = (step.plan)(&Device::open(Choice::Simt, settings)?.problem(
+        SHORT as u64,
+        block,
+        U::ELEMENT,
+    ));
+    let faults: &[&dyn Fn() -> Result<Option<Box<Mismatch>>>] = &[
+        &|| wrong_at(tiles, 0),
+        // A vector of 16 bytes is unaligned at this offset.
+        &|| if step.aligned == 1 { wrong_at(tiles, 1) } else { Ok(None) },
+        &|| wrong_elsewhere(short),
+        &|| wrong_on_extremes(short),
+        &|| wrong_on_specials(short, &plan),
+        &|| wrong_rounding(short, &plan),
+        &|| wrong_in_other_orders(short, &plan),
+    ];
+    let Some(mut wrong) = first(faults)? else { return Ok(None) };
     if let Run::Extra(_) = wrong.run {
         wrong.run = Run::Extra(asked.values.len() as u64);
     }
-    let told = wrong.leftover.take().map_or(String::new(), |told| told + "; ");
-    wrong.leftover = Some(format!("{told}{CURE}"));
+    let told = wrong.leftover.take().unwrap_or_default();
+    // The checks have found the cause.
+    let cure = if told.contains(FOUND) { String::new() } else { format!("; {CURE}") };
+    wrong.leftover = Some(told + &cure);
     Ok(Some(wrong))
+}
+
+/// Runs a kernel at an offset. Returns a description of the fault, if there is one.
+fn wrong_at<T: Scalar>(asked: Asked<'_, T>, offset: u64) -> Result<Option<Box<Mismatch>>> {
+    let extra = Extra { offset, ..Extra::of(asked, asked.values.len()) };
+    Ok(extra.run(asked, asked.values.to_vec())?.and_then(|ran| ran.wrong))
 }
 
 #[cfg(test)]

@@ -64,7 +64,8 @@ impl Team<'_> {
         let why = match (self.waits(), others) {
             (true, false) => {
                 "all threads that have not ended only poll or wait, so they wait for a value or a \
-                 message that no thread sends: does each sender run, for each value?"
+                 message that no thread sends: does each sender run, for each value, and does it \
+                 store what the poll tests?"
             }
             (true, true) => {
                 "this block only polls or waits: does another block send what it waits for, for each \

@@ -216,7 +216,7 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             )],
             n: "2^17",
             code: 1,
-            said: &["the first and the last element were infinite"],
+            said: &["some elements were infinite"],
         },
     ),
     (
@@ -230,6 +230,52 @@ pub(super) const RARE: &[(&str, Edit)] = &[
                 "uses 32 bits of an integer that grows with n",
                 "wraps before n is 2^35: make the variable `unsigned long long`",
             ],
+        },
+    ),
+    (
+        "v0-naive",
+        Edit {
+            name: "98-a-remainder-of-32-bits",
+            edits: &[(
+                "shared[tid] = i < n ? in[i] : 0;",
+                "unsigned int left = n - (i - tid); shared[tid] = tid < left ? in[i] : 0;",
+            )],
+            n: "2^17",
+            code: 1,
+            said: &["of block 524288 alone", "if an index has 32 bits, it wraps at 2^32"],
+        },
+    ),
+    (
+        "v12-bulk-copy",
+        Edit {
+            name: "99-an-empty-stage",
+            edits: &[("from < end)", "from <= end)")],
+            n: "2^17",
+            code: 1,
+            said: &["deadlock", "`--n 262144 --gpu sm_90:1`"],
+        },
+    ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "100-the-flag-of-the-first-word",
+            edits: &[("while (seen >> 32 == 0)", "while (w == 0 && seen >> 32 == 0)")],
+            n: "2^17",
+            code: 1,
+            said: &["the elements were of type f64", "the order adversarial:"],
+        },
+    ),
+    (
+        "v10-fixed-tree",
+        Edit {
+            name: "101-a-warp-sum-times-0",
+            edits: &[(
+                "tid < Block / 32 ? shared[tid] : 0;",
+                "shared[tid % (Block / 32)] * (tid < Block / 32);",
+            )],
+            n: "2^17",
+            code: 1,
+            said: &["is inf, but the kernel gave NaN", "multiplies an element by 0"],
         },
     ),
 ];

@@ -217,7 +217,14 @@ impl<'a> Fences<'a> {
         };
         let another = match self.acquires() {
             true => String::new(),
-            false => format!(", and another one after the {}", noun(kernel, self.test)),
+            false if self.test == signal => {
+                format!(", and another one after the {}", noun(kernel, self.test))
+            }
+            false => format!(
+                ", and another one after the {} at {}",
+                noun(kernel, self.test),
+                kernel.place(self.test)
+            ),
         };
         Some(format!(
             "no `__threadfence()` lies between the store and {name}{elsewhere}; put one between \

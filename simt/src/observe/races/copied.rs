@@ -32,8 +32,8 @@ pub(super) fn cure(pair: &Pair<'_>, place: impl Fn(u32) -> String) -> String {
         ),
         Copied::Unwaited if one_block && has(kernel, waits) => {
             "this thread has not waited for the copy; let each thread that reads it wait for its \
-             mbarrier, or put a `__syncthreads()` between the wait of one thread and this access, \
-             and let the mbarrier expect all of its bytes"
+             mbarrier until the wait returns true, or put a `__syncthreads()` between the wait of \
+             one thread and this access, and let the mbarrier expect all of its bytes"
                 .into()
         }
         Copied::Unwaited if one_block => UNWAITED.into(),

@@ -255,8 +255,9 @@ const ONE_INDEX_WARP: &str = "a `__syncwarp()` is missing between two rounds of 
 const ONE_INDEX: &str = "a `__syncthreads()` is missing between two rounds of a loop, or both \
                          threads have the same index and each needs its own";
 
-const ONE_LINE: &str = "a `__syncwarp()` is missing between the reads and the writes of this line; \
-                        read into a variable, execute `__syncwarp()`, and then write";
+const ONE_LINE: &str = "a `__syncwarp()` is missing: after this line if these are two rounds of a loop, \
+                        and otherwise between its reads and its writes (read into a variable, \
+                        execute `__syncwarp()`, and then write)";
 
 const SEVERAL_WARPS: &str = "a `__syncwarp()` orders only the lanes of one warp, but several \
                              warps run this code; let one warp run it (`tid < 32`), or put a \
