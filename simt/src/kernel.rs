@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use crate::alu::fast::{Doubles, Words};
 use crate::flow::Flow;
 use crate::guesses;
-use crate::inst::{Dst, F, Inst, Op, Src, Ty};
+use crate::inst::{Alu, Dst, F, Inst, Op, Src, Ty};
 use crate::tails::Tails;
 use crate::tickets::{self, Decided};
 
@@ -213,7 +213,8 @@ impl Kernel {
 
     /// Returns the narrow integers of an instruction that computes 64 bits from 32 bits: by a
     /// conversion, by a product, or by a mask without the high bits, which compilers use for a
-    /// conversion and a shift. The dividend of a 32-bit division is also narrow.
+    /// conversion and a shift. The dividend of a 32-bit division is also narrow if it was computed
+    /// with 32 bits.
     pub fn widens(&self, pc: u32) -> Option<Narrow> {
         let Op::Alu { alu, src, .. } = &self.insts.get(pc as usize)?.op else { return None };
         if !alu.may_widen() {
@@ -236,7 +237,7 @@ impl Kernel {
                     range,
                 })
             }
-            F::Div | F::Rem if self.divides_wide() => None,
+            F::Div | F::Rem if self.is_cut(pc, src[0]) => None,
             F::Div | F::Rem => narrow(1, alu.ty == Ty::S32),
             F::Cvt { .. } if self.divides_fast(pc, src[0]) => None,
             F::Cvt { from, .. } => narrow(1, from == Ty::S32),
@@ -247,14 +248,24 @@ impl Kernel {
     /// Returns whether a value is the result of a 32-bit division that replaces a 64-bit division of
     /// small numbers. Compilers write both divisions and a branch.
     fn divides_fast(&self, pc: u32, value: Src) -> bool {
-        let before = self.insts[..pc as usize].iter().rev().find_map(|inst| divides(inst, 32));
-        matches!((before, value), (Some(Dst::W(to)), Src::W(from)) if to == from)
-            && self.divides_wide()
+        let divides = |alu: &Alu| matches!(alu.f, F::Div | F::Rem) && !alu.ty.is_float();
+        let wide = |inst: &Inst| matches!(&inst.op, Op::Alu { alu, .. } if divides(alu) && alu.ty.bits() == 64);
+        self.last(pc, value).is_some_and(divides) && self.insts.iter().any(wide)
     }
 
-    /// Returns whether the kernel has a 64-bit division.
-    fn divides_wide(&self) -> bool {
-        self.insts.iter().any(|inst| divides(inst, 64).is_some())
+    /// Returns whether a value is the lower half of 64 bits.
+    fn is_cut(&self, pc: u32, value: Src) -> bool {
+        self.last(pc, value)
+            .is_some_and(|alu| matches!(alu.f, F::Cvt { from, .. } if from.bits() == 64))
+    }
+
+    /// Returns the last arithmetic before an instruction that writes a register.
+    fn last(&self, pc: u32, register: Src) -> Option<&Alu> {
+        let Src::W(register) = register else { return None };
+        self.insts[..pc as usize].iter().rev().find_map(|inst| match &inst.op {
+            Op::Alu { alu, dst, .. } if *dst == Dst::W(register) => Some(alu),
+            _ => None,
+        })
     }
 
     /// Returns the target of a branch.
@@ -268,15 +279,5 @@ impl Kernel {
     /// Returns the PTX of an instruction.
     pub fn text(&self, pc: u32) -> &str {
         self.texts.get(pc as usize).map_or("", String::as_str)
-    }
-}
-
-/// Returns the destination of an integer division.
-fn divides(inst: &Inst, bits: u32) -> Option<Dst> {
-    match &inst.op {
-        Op::Alu { alu, dst, .. } if matches!(alu.f, F::Div | F::Rem) => {
-            (!alu.ty.is_float() && alu.ty.bits() == bits).then_some(*dst)
-        }
-        _ => None,
     }
 }

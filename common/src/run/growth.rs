@@ -172,10 +172,14 @@ mod tests {
             // A 64-bit division of small numbers.
             "div.u64 %step, %n, 3;\ncvt.u32.u64 %lane, %n;\ndiv.u32 %block, %lane, 3;\n\
              cvt.u64.u32 %step, %block;",
+            // A division of the lower half, whose result is not widened.
+            "cvt.u32.u64 %lane, %n;\ndiv.u32 %block, %lane, 3;",
         ] {
             assert_eq!(said(right), None, "{right}");
         }
         let alone = "cvt.u32.u64 %lane, %n;\ndiv.u32 %block, %lane, 3;\ncvt.u64.u32 %step, %block;";
         assert!(said(alone).is_some());
+        let product = "cvt.u32.u64 %lane, %n;\nadd.u32 %lane, %lane, 8;\ndiv.u32 %block, %lane, 3;";
+        assert!(said(product).is_some());
     }
 }
