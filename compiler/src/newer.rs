@@ -16,7 +16,7 @@ const NAMES: [(&[&str], u32); 5] = [
         ],
         80,
     ),
-    (&["this_cluster", "cluster_group", "__isClusterShared"], 90),
+    (&["this_cluster", "cluster_group", "__isClusterShared", "__cluster_dims__"], 90),
     (
         &[
             "__clusterDim",
@@ -78,7 +78,9 @@ pub fn newer(log: &str, architecture: u32) -> Option<String> {
 fn rejects(line: &str, name: &str) -> bool {
     let quoted = line.contains(&format!("\"{name}\"")) || line.contains(&format!("'{name}'"));
     let words = ["is undefined", "has no member", "undeclared identifier"];
+    let unsupported = format!("error: {name} is not supported for this GPU architecture");
     quoted && line.contains("error") && words.iter().any(|word| line.contains(word))
+        || line.contains(&unsupported)
 }
 
 /// Returns whether NVRTC finds no atomic for a pointer to a type.
@@ -115,6 +117,8 @@ mod tests {
             );
             assert_eq!(newer(&undefined(name), needs), None);
         }
+        let dims = "k.cu(3): error: __cluster_dims__ is not supported for this GPU architecture";
+        assert!(newer(dims, 60).is_some_and(|said| said.contains("compute_90: why.")));
         // The latest architecture is the one that the kernel needs.
         let both = undefined("__reduce_add_sync") + &undefined("__match_any_sync");
         assert!(newer(&both, 60).is_some_and(|said| said.contains("compute_80: why.")), "{both}");

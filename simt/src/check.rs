@@ -77,7 +77,8 @@ fn cluster(kernel: &Kernel, launch: &Launch<'_>, config: &Config) -> Result<(), 
         && want != cluster
     {
         return Err(format!(
-            "entry `{name}` requires clusters of {want:?} blocks, but {cluster:?} were given"
+            "entry `{name}` requires clusters of {want:?} blocks (`__cluster_dims__`), but the \
+             launch has clusters of {cluster:?}: remove `__cluster_dims__`, or launch such clusters"
         ));
     }
     let size = cluster.iter().map(|d| u64::from(*d)).product::<u64>();

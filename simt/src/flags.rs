@@ -61,7 +61,9 @@ impl Use {
                 Op::Branch(start) => insts.get(start as usize..*branch).unwrap_or_default(),
                 _ => &[],
             };
-            let kept = |from: usize| reach(insts, from, |pc| ends_wait(&insts[pc], memory, body));
+            let changing = changing(body);
+            let ends = |pc: usize| ends_wait(&insts[pc], memory, body, &changing);
+            let kept = |from: usize| reach(insts, from, ends);
             let (before, after) = (kept(load), kept(*branch));
             before[*branch] && (0..insts.len()).any(|at| after[at] && again(at))
         };
@@ -95,12 +97,30 @@ fn closure(insts: &[Inst], from: &[Reg], through: impl Fn(&Op, Reg) -> bool) -> 
 }
 
 /// Returns whether an instruction changes memory, or the address of this memory. The address may be
-/// computed again in the body of the loop, from registers that the body does not write.
-fn ends_wait(inst: &Inst, memory: &Memory, body: &[Inst]) -> bool {
+/// computed again in the body of the loop, from registers that do not change there.
+fn ends_wait(inst: &Inst, memory: &Memory, body: &[Inst], changing: &FxHashSet<Reg>) -> bool {
     let stores = matches!(inst.op, Op::Store { .. } | Op::Atomic(_));
-    let changes = |reg: Reg| body.iter().any(|inst| writes(inst, reg));
+    let changes = |reg: Reg| changing.contains(&reg);
     let again = !body.is_empty() && computes(&inst.op) && !inputs(inst).any(changes);
     stores || !again && read(memory.addr.base).is_some_and(|base| writes(inst, base))
+}
+
+/// Returns the registers whose values may differ between two iterations of a loop with this body: those
+/// that are read before they are written, those that are loaded, and those computed from them.
+fn changing(body: &[Inst]) -> FxHashSet<Reg> {
+    let mut changing = FxHashSet::default();
+    for (at, inst) in body.iter().enumerate() {
+        let late = |reg: &Reg| {
+            let written = |inst: &Inst| writes(inst, *reg);
+            !body[..at].iter().any(written) && body[at..].iter().any(written)
+        };
+        changing.extend(inputs(inst).filter(late));
+        if !computes(&inst.op) || inst.guard.is_some() {
+            inst.op.registers(&mut |_, _| {}, &mut |dst| changing.extend(written(dst)));
+        }
+    }
+    let all: Vec<Reg> = changing.into_iter().collect();
+    closure(body, &all, |_, _| true)
 }
 
 /// Returns whether an operation combines predicates of the lanes of a warp.

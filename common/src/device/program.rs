@@ -151,7 +151,8 @@ impl Program {
             unsafe { result::function::set_function_attribute(function, attribute, value) }
                 .map_err(|error| failed(doing())(error))
         };
-        if call.shared > 48 << 10 {
+        // The kernel's static shared memory counts, too, so the sum may exceed 48 KiB.
+        if call.shared > 0 {
             set(
                 sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                 call.shared as i32,

@@ -30,8 +30,8 @@ const SEVERAL: usize = 5003;
 pub(super) const TILES: usize = 16_390;
 
 /// The length of the runs on a GPU with one multiprocessor, on which each block then adds several
-/// tiles, and a part of one.
-const ITERATIONS: usize = (3 << 15) + 6;
+/// tiles, and a part of one. An unrolled loop may be wrong for one number of iterations.
+const ITERATIONS: [usize; 3] = [(3 << 15) + 6, (2 << 12) + 100, (3 << 12) + 100];
 
 /// The length of a run on one multiprocessor in which each chunk has a whole number of stages.
 const STAGES: usize = 1 << 18;
@@ -96,14 +96,15 @@ fn runs<T: Scalar>(asked: Asked<'_, T>) -> Vec<Extra> {
         // A vector of 16 bytes is unaligned at both offsets, and one of 8 bytes at the first.
         runs.extend([1, 2].map(|offset| Extra { offset, ..of(TILES) }));
     }
-    let on_one = Extra { gpu: settings.gpu.with_sms(1), ..of(ITERATIONS) };
-    runs.extend([on_one.clone(), Extra { schedule: ORDERS[1], ..on_one.clone() }]);
+    let on_one = |n| Extra { gpu: settings.gpu.with_sms(1), ..of(n) };
+    runs.extend(ITERATIONS.map(on_one));
+    runs.push(Extra { schedule: ORDERS[1], ..on_one(ITERATIONS[0]) });
     runs.push(Extra { schedule: ORDERS[0], ..of(SEVERAL) });
     let other = |block: &Block| *block != asked.block && step.check_block(*block).is_ok();
     let others = Block::ALL.into_iter().filter(other);
     runs.extend(others.map(|block| Extra { block, ..of(TILES) }));
     runs.retain(|run| run.n < asked.values.len());
-    let long = Extra { n: STAGES, ..on_one };
+    let long = on_one(STAGES);
     let plan =
         |device: &Device| (step.plan)(&device.problem(STAGES as u64, asked.block, T::ELEMENT));
     let communicates = || long.open(asked).is_ok_and(|device| plan(&device).communicates());
@@ -420,7 +421,7 @@ mod tests {
         // The blocks have 64 threads, and a vector has four elements.
         let parts = [129, 385, 641, 897, 1153, 1409, 1665, 1921];
         assert_eq!(lengths(5003), [&[0, 1, 4, 10, 33, 1025, 2052], &parts[..]].concat());
-        let others = [&[TILES; 2][..], &[ITERATIONS; 2], &[SEVERAL, TILES]].concat();
+        let others = [&[TILES; 2][..], &ITERATIONS, &[ITERATIONS[0], SEVERAL, TILES]].concat();
         let all = [&LENGTHS[..], &parts[..], &others].concat();
         assert_eq!(lengths(1 << 20), all);
     }

@@ -39,8 +39,11 @@ pub(super) fn wrong_on_extremes<T: Scalar>(asked: Asked<'_, T>) -> Result<Option
     if !flushes {
         kinds.push(("the elements were subnormal".into(), all(&small)));
     }
-    for (elements, values) in kinds {
-        let extra = Extra { elements: Some(elements), ..Extra::of(asked, values.len()) };
+    // On one multiprocessor, a thread adds more elements one after another.
+    let gpus = [asked.settings.gpu, asked.settings.gpu.with_sms(1)];
+    let runs = gpus.into_iter().flat_map(|gpu| kinds.iter().cloned().map(move |kind| (gpu, kind)));
+    for (gpu, (elements, values)) in runs {
+        let extra = Extra { gpu, elements: Some(elements), ..Extra::of(asked, values.len()) };
         if let Some(wrong) = extra.run(asked, values)?.and_then(|ran| ran.wrong) {
             return Ok(Some(wrong));
         }

@@ -33,23 +33,28 @@ pub(super) fn wrong_on_specials<T: Scalar>(
         0 => overflowing().into_iter().chain(sticky()).collect(),
         _ => [unordered(asked.values)].into_iter().chain(infinite(asked.values)).collect(),
     };
-    for (values, expected, elements) in specials {
-        let extra = Extra { elements: Some(elements.into()), ..Extra::of(asked, values.len()) };
+    // On one multiprocessor, a thread adds more elements one after another.
+    let gpus = [asked.settings.gpu, asked.settings.gpu.with_sms(1)];
+    let runs = gpus.into_iter().flat_map(|gpu| specials.iter().map(move |special| (gpu, special)));
+    for (gpu, (values, expected, elements)) in runs {
+        let elements = *elements;
+        let like = Extra::of(asked, values.len());
+        let extra = Extra { gpu, elements: Some(elements.into()), ..like };
         let Some((problem, totals)) = extra.totals(asked, values.clone(), 1)? else { continue };
         // As text, NaN equals NaN.
         let text = |total: &T| total.value().to_string();
-        let Some(total) = totals.into_iter().find(|total| text(total) != text(&expected)) else {
+        let Some(total) = totals.into_iter().find(|total| text(total) != text(expected)) else {
             continue;
         };
         if elements == INFINITE && text(&total) == "NaN" {
             let own = asked.step.kernel.ptx(T::ELEMENT).to_owned();
             let own = Asked { ptx: &Ptx { text: own, ..asked.ptx.clone() }, ..asked };
-            let own = extra.totals(own, values, 1)?.map(|(_, totals)| totals);
+            let own = extra.totals(own, values.clone(), 1)?.map(|(_, totals)| totals);
             if own.is_some_and(|totals| totals.iter().any(|total| text(total) == "NaN")) {
                 continue;
             }
         }
-        return Ok(Some(extra.other_total(asked, &problem, (total, expected), elements)));
+        return Ok(Some(extra.other_total(asked, &problem, (total, *expected), elements)));
     }
     Ok(None)
 }
@@ -62,8 +67,8 @@ fn unordered<T: Scalar>(values: &[T]) -> Special<T> {
     (values, nan, "one element was NaN, and then the sum is NaN")
 }
 
-const INFINITE: &str = "some elements were infinite; a kernel that multiplies an element by 0 to \
-                        leave it out then gets NaN";
+const INFINITE: &str = "some elements were infinite; infinity times 0, and infinity minus \
+                        infinity, is NaN";
 
 /// Returns the first elements, with infinity in the middle, and with infinity at both ends.
 fn infinite<T: Scalar>(values: &[T]) -> [Special<T>; 2] {
@@ -79,10 +84,13 @@ fn infinite<T: Scalar>(values: &[T]) -> [Special<T>; 2] {
 /// Returns finite elements whose exact sums overflow.
 fn overflowing<T: Scalar>() -> Vec<Special<T>> {
     let most = if T::ELEMENT == Element::F64 { f64::MAX } else { f32::MAX.into() };
-    let all = |value| vec![float(value); 33];
+    let power = 2f64.powi(if T::ELEMENT == Element::F64 { 1023 } else { 127 });
+    // So many elements carry into one more digit of 32 bits than the largest float has.
+    let all = |value| vec![float(value); 2048];
     let mut specials = vec![
         (all(most), float(f64::INFINITY), "all elements were the largest float"),
         (all(-most), float(f64::NEG_INFINITY), "all elements were the lowest float"),
+        (all(power), float(f64::INFINITY), "all elements were the largest power of two"),
     ];
     if T::ELEMENT == Element::F32 {
         // Half of the distance to the next power of two decides.

@@ -104,7 +104,8 @@ impl Mismatch {
     /// Returns whether the kernel adds every element, although the partial sums are not those of
     /// the plan.
     pub fn adds_all(&self) -> bool {
-        self.first.is_some() && self.verdict.verified() && (self.exact || self.verdict.error == 0.0)
+        let partial = self.first.is_some_and(|first| !first.is_result);
+        partial && self.verdict.verified() && (self.exact || self.verdict.error == 0.0)
     }
 }
 

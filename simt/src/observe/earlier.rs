@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::bits::for_words;
 use super::finding::{Fault, Finding};
@@ -23,8 +23,8 @@ pub(super) struct Earlier {
     /// For each 64-byte line, a mask of the bytes that the previous launch wrote. It is empty if the
     /// running launch does not start early.
     wrote: Arc<FxHashMap<u64, u64>>,
-    /// Warps that have waited, or have met one that has, by block and warp.
-    waited: FxHashSet<(u64, u32)>,
+    /// A mask of the lanes that have waited, or have met one that has, by block and warp.
+    waited: FxHashMap<(u64, u32), u32>,
 }
 
 impl Earlier {
@@ -43,26 +43,35 @@ impl Earlier {
     }
 
     pub(super) fn fork(&self) -> Earlier {
-        Earlier { wrote: self.wrote.clone(), waited: FxHashSet::default() }
+        Earlier { wrote: self.wrote.clone(), waited: FxHashMap::default() }
     }
 
-    pub(super) fn wait(&mut self, block: u64, warp: u32) {
-        self.waited.insert((block, warp));
+    pub(super) fn wait(&mut self, at: &At<'_>) {
+        *self.waited.entry((at.block.index, at.warp)).or_default() |= at.mask;
     }
 
-    /// Passes on at a barrier that one of its warps has waited.
+    fn waited(&self, block: u64, warp: u32) -> u32 {
+        self.waited.get(&(block, warp)).copied().unwrap_or(0)
+    }
+
+    /// Passes on at a barrier that one of its threads has waited.
     pub(super) fn meet(&mut self, complete: &Complete<'_>) {
         let block = complete.block.index;
-        let warps = (0..).zip(complete.lanes).filter(|(_, lanes)| **lanes != 0);
-        let warps: Vec<(u64, u32)> = warps.map(|(warp, _)| (block, warp)).collect();
-        if warps.iter().any(|warp| self.waited.contains(warp)) {
-            self.waited.extend(warps);
+        if self.wrote.is_empty()
+            || !(0..)
+                .zip(complete.lanes)
+                .any(|(warp, &lanes)| self.waited(block, warp) & lanes != 0)
+        {
+            return;
+        }
+        for (warp, lanes) in (0..).zip(complete.lanes) {
+            *self.waited.entry((block, warp)).or_default() |= lanes;
         }
     }
 
-    /// Returns the first byte of an access that the previous launch may still write.
-    pub(super) fn touched(&self, at: &At<'_>, address: u64, bytes: u64) -> Option<u64> {
-        if self.wrote.is_empty() || self.waited.contains(&(at.block.index, at.warp)) {
+    /// Returns the first byte of a lane's access that the previous launch may still write.
+    pub(super) fn touched(&self, at: &At<'_>, lane: u32, address: u64, bytes: u64) -> Option<u64> {
+        if self.wrote.is_empty() || self.waited(at.block.index, at.warp) >> lane & 1 == 1 {
             return None;
         }
         let mut first = None;
@@ -88,7 +97,10 @@ pub(super) fn finding(scene: &Scene, at: &At<'_>, lane: u32, address: u64, reads
     let site = scene.site(at.block.index, at.linear(lane), at.pc, what);
     let waits = |op: &Op| matches!(op, Op::LaunchWait);
     let cure = match scene.kernel.insts.iter().any(|inst| waits(&inst.op)) {
-        true => "put `griddepcontrol.wait` before this access",
+        true => {
+            "let each thread execute `griddepcontrol.wait` before this access, or put a \
+                 `__syncthreads()` between the wait of one thread and this access"
+        }
         false => "let each thread execute `griddepcontrol.wait` before this access",
     };
     Finding {

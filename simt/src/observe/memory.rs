@@ -385,7 +385,7 @@ impl Observer for Memory {
                 for lane in lanes(access.mask) {
                     let address = access.addrs[lane as usize];
                     if let (Some(byte), Some(scene)) =
-                        (self.earlier.touched(at, address, bytes), &self.scene)
+                        (self.earlier.touched(at, lane, address, bytes), &self.scene)
                     {
                         let finding = || earlier::finding(scene, at, lane, byte, reads);
                         self.found.add(earlier::key(at), 1, finding);
@@ -476,7 +476,7 @@ impl Observer for Memory {
     }
 
     fn launch_wait(&mut self, at: &At<'_>) {
-        self.earlier.wait(at.block.index, at.warp);
+        self.earlier.wait(at);
     }
 
     fn complete(&mut self, complete: &Complete<'_>) {

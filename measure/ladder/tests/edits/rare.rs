@@ -275,7 +275,60 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             )],
             n: "2^17",
             code: 1,
-            said: &["is inf, but the kernel gave NaN", "multiplies an element by 0"],
+            said: &["is inf, but the kernel gave NaN", "infinity times 0"],
+        },
+    ),
+    (
+        "mailbox",
+        Edit {
+            name: "102-volatile-words",
+            edits: &[
+                (
+                    "asm volatile(\"st.relaxed.gpu.global.u64 [%0], %1;\" :: \"l\"(slots + blockIdx.x * words + w),\n                         \"l\"(1ull << 32 | message.word[w]) : \"memory\");",
+                    "((volatile unsigned long long*)slots)[blockIdx.x * words + w] = 1ull << 32 | message.word[w];",
+                ),
+                (
+                    "unsigned long long *slot = slots + (unsigned long long)i * words + w, seen;",
+                    "volatile unsigned long long* slot = slots + (unsigned long long)i * words + w; unsigned long long seen;",
+                ),
+                (
+                    "do asm volatile(\"ld.relaxed.gpu.global.u64 %0, [%1];\" : \"=l\"(seen) : \"l\"(slot) : \"memory\");",
+                    "do seen = *slot;",
+                ),
+                (
+                    "asm volatile(\"st.relaxed.gpu.global.u64 [%0], %1;\"\n                         :: \"l\"(slot), \"l\"(seen & 0xffffffff) : \"memory\");",
+                    "*slot = 0;",
+                ),
+            ],
+            n: "2^17",
+            code: 0,
+            said: &["verified"],
+        },
+    ),
+    (
+        "v8-wide-loads/dependent-launch",
+        Edit {
+            name: "103-one-thread-waits",
+            edits: &[(
+                "    asm volatile(\"griddepcontrol.wait;\"",
+                "    if (tid == 0) asm volatile(\"griddepcontrol.wait;\"",
+            )],
+            n: "2^17",
+            code: 1,
+            said: &["thread 1 of block 0 reads", "put a `__syncthreads()` between the wait"],
+        },
+    ),
+    (
+        "v7-grid-stride",
+        Edit {
+            name: "104-four-iterations-at-once",
+            edits: &[(
+                "    for (; i < n; i += stride)",
+                "    for (; i + 3 * stride < n; i += 4 * stride) for (int k = 0; k < 4; k++) sum += in[i + k * stride] + in[i + k * stride + Block];\n    for (; i < n; i += stride)",
+            )],
+            n: "2^17",
+            code: 1,
+            said: &["out of bounds", "`--n 12388 --gpu sm_90:1`"],
         },
     ),
 ];
