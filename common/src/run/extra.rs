@@ -160,7 +160,9 @@ impl Extra {
                 let cause = match found {
                     Some(finding) => format!("; the checks found: {}", finding.sentence()),
                     None if wrong.leftover.is_some() => String::new(),
-                    None => self.advice().into(),
+                    None => {
+                        observed.older.map_or(self.advice().into(), |older| format!("; {older}"))
+                    }
                 };
                 if wrong.run == Run::First {
                     wrong.run = Run::Extra(asked.values.len() as u64);
