@@ -75,8 +75,8 @@ pub enum Schedule {
     /// The lanes with the lowest program counter run first, if they can run.
     MinPc,
     /// Lanes, warps and blocks run ahead of each other at random, but only up to the next `.sync`.
-    /// Reductions in global memory, which return nothing, may take effect late. The number is
-    /// the seed.
+    /// In global memory, reductions and relaxed or volatile stores may take effect late, and relaxed
+    /// or volatile loads may return older values. The number is the seed.
     Adversarial(u64),
 }
 

@@ -86,6 +86,11 @@ pub(crate) fn releases(order: Order, scope: Scope) -> bool {
     scope >= Scope::Gpu && matches!(order, Order::Release | Order::AcqRel | Order::SeqCst)
 }
 
+/// Returns whether an access makes what a release has made visible happen before later accesses.
+pub(crate) fn acquires(order: Order) -> bool {
+    matches!(order, Order::Acquire | Order::AcqRel | Order::SeqCst)
+}
+
 /// An allocation of global memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer {

@@ -32,6 +32,7 @@ mod properties;
 mod refused;
 mod remedies;
 mod sent;
+mod stale;
 mod state;
 mod steps;
 mod trace;

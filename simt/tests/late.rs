@@ -100,7 +100,7 @@ fn an_exchange_whose_result_is_unused_may_be_seen_after_a_ticket() {
 }
 
 /// A block stores two words, each with a flag, and another block polls the flag of the second word
-/// and then reads the first. Nothing orders the two stores.
+/// and then reads the first after a fence. Nothing orders the two stores.
 #[test]
 fn a_strong_store_may_be_seen_after_a_later_one() {
     let body = |fence: &str, how: &str| {
@@ -110,7 +110,7 @@ fn a_strong_store_may_be_seen_after_a_later_one() {
              mov.u32 %r5, 0;\nspin: add.u32 %r5, %r5, 1;\nsetp.lt.u32 %p3, %r5, 500;\n\
              @%p3 bra spin;\nbra end;\npoll: setp.ne.u32 %p2, %r2, 1;\n@%p2 bra end;\n\
              again: ld.{how}.global.u32 %r3, [%rd1+32];\nsetp.eq.u32 %p3, %r3, 0;\n\
-             @%p3 bra again;\nld.{how}.global.u32 %r4, [%rd1];\nst.global.u32 [%rd2], %r4;\nend:"
+             @%p3 bra again;\nmembar.gl;\nld.{how}.global.u32 %r4, [%rd1];\nst.global.u32 [%rd2], %r4;\nend:"
         )
     };
     for how in ["volatile", "relaxed.gpu"] {

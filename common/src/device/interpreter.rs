@@ -99,6 +99,8 @@ pub struct Observed {
     pub checks: Vec<Check>,
     /// The findings of the checks.
     pub findings: Vec<Finding>,
+    /// The last load that returned an older value, which may explain a wrong sum, and the remedy.
+    pub older: Option<String>,
     /// The first texts that threads printed, up to a limit.
     pub printed: Vec<Printed>,
     /// The total number of texts that threads printed.
@@ -304,9 +306,10 @@ impl Interpreter {
             (Check::Sync, sync.is_some()),
         ];
         let checks = on.into_iter().filter(|(_, on)| *on).map(|(check, _)| check).collect();
+        let older = sync.as_ref().and_then(|sync| sync.older().map(str::to_owned));
         let (printed, prints) = (prints.printed().to_vec(), prints.total());
         let schedule = self.settings.schedule;
-        Observed { counters, schedule, checks, findings, printed, prints, trace }
+        Observed { counters, schedule, checks, findings, older, printed, prints, trace }
     }
 
     /// Adds to an error that stopped a kernel what the checks found before it.

@@ -180,7 +180,9 @@ impl Extra {
                 let cause = match found {
                     Some(finding) => format!("; {FOUND}: {}", finding.sentence()),
                     None if wrong.leftover.is_some() => String::new(),
-                    None => self.advice().into(),
+                    None => {
+                        observed.older.map_or(self.advice().into(), |older| format!("; {older}"))
+                    }
                 };
                 if wrong.run == Run::First {
                     wrong.run = Run::Extra(asked.values.len() as u64);

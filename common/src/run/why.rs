@@ -11,7 +11,7 @@ use crate::{
 impl Outcome {
     /// Explains why the sum is wrong, or how to find the cause.
     pub(super) fn why(&self, mismatch: &Mismatch) -> Option<String> {
-        let Some(Observed { checks, findings, schedule, .. }) = &self.observed else {
+        let Some(Observed { checks, findings, older, schedule, .. }) = &self.observed else {
             return Some("to find the reason, try `--device simt` with a smaller `--n`".into());
         };
         if let Some(first) = findings.first() {
@@ -33,6 +33,10 @@ impl Outcome {
         }
         if mismatch.adds_all() {
             return Some("the kernel adds every element, but the partial sums in its buffers are not those of the plan: change the stages of the plan, or let the kernel store the partial sums that the plan names, in that order".into());
+        }
+        let first = mismatch.run == Run::First && !told && mismatch.leftover.is_none();
+        if let (true, Some(older)) = (first, older) {
+            return Some(older.clone());
         }
         if mismatch.run == Run::First && mismatch.verdict.error.is_nan() && !told {
             return Some("the sum is NaN, although all elements are finite: is a variable read before it is set, so that the compiler may give it any value, or are the bits of another value taken for a float?".into());

@@ -10,7 +10,7 @@ use crate::TrapKind;
 use crate::alu::fast::Doubles;
 use crate::alu::{sext, trim};
 use crate::inst::{AtomOp, Dst, Memory, Src, Window};
-use crate::model::{Order, releases};
+use crate::model::{Order, acquires, releases};
 use crate::observer::{Access, AccessKind, At, Observer, Same, Space, Stored};
 
 impl Team<'_> {
@@ -103,6 +103,10 @@ impl Team<'_> {
                 Order::Weak => self.moves(),
                 _ => self.looks(group.addrs[group.mask.trailing_zeros() as usize & 31]),
             }
+            if memory.order != Order::Weak && self.env.stale && group.space == Space::Global {
+                self.load_strong(w, at, memory, dsts, (&group, &place), obs);
+                continue;
+            }
             if width == 4 && dsts.iter().all(|dst| matches!(dst, Dst::W(_))) {
                 for dst in dsts {
                     let words = self.load_words(w, &group, &place);
@@ -123,6 +127,9 @@ impl Team<'_> {
                     addr += u64::from(width);
                 }
             });
+        }
+        if acquires(memory.order) {
+            self.sees(w, at.mask, memory.scope);
         }
         Ok(())
     }
@@ -269,6 +276,7 @@ impl Team<'_> {
                 continue;
             }
             let late = self.is_late_store(memory, group.space);
+            let tells = self.env.stale && group.space == Space::Global && !late;
             each(group.mask, |lane| {
                 let mut addr = group.addrs[lane];
                 for src in srcs {
@@ -278,7 +286,14 @@ impl Team<'_> {
                             let (address, op, ty) = (addr, AtomOp::Exch, memory.ty);
                             self.put_off(Late { address, op, ty, ftz: false, value });
                         }
-                        false => self.put(w, &place, lane, addr, width, value),
+                        false => {
+                            if tells {
+                                let old = self.get(w, &place, lane, addr, width);
+                                let values = [old, trim(value, 8 * width)];
+                                self.writes(addr, width, memory.order, values);
+                            }
+                            self.put(w, &place, lane, addr, width, value);
+                        }
                     }
                     addr += u64::from(width);
                 }

@@ -8,7 +8,7 @@ use super::warp::each;
 use crate::TrapKind;
 use crate::alu::{eval, trim};
 use crate::inst::{Alu, Atom, AtomOp, F, Half, Rounding, Ty, Window};
-use crate::model::releases;
+use crate::model::{acquires, releases};
 use crate::observer::{At, Observer, Space, Stored};
 
 impl Team<'_> {
@@ -41,6 +41,7 @@ impl Team<'_> {
                     && group.space == Space::Global
                     && memory.ty == Ty::F32);
             let late = self.is_late(atom, group.space);
+            let tells = self.env.stale && group.space == Space::Global;
             if releases(memory.order, memory.scope) {
                 self.catch_up_all();
             } else if !self.late.is_empty() {
@@ -60,7 +61,12 @@ impl Team<'_> {
                         let (op, ty, address) = (atom.op, memory.ty, addr);
                         self.put_off(Late { address, op, ty, ftz, value: b });
                     }
-                    false => self.put(w, &place, lane, addr, width, new),
+                    false => {
+                        self.put(w, &place, lane, addr, width, new);
+                        if tells {
+                            self.updates(addr, width, [old, new]);
+                        }
+                    }
                 }
                 self.warps[w].regs.put(atom.dst, lane, old);
                 (olds[lane], operands[lane]) = (old, trim(b, 8 * width));
@@ -73,6 +79,9 @@ impl Team<'_> {
             let (found, operand) = (Stored::Doubles(&olds), Stored::Doubles(&operands));
             let wrote = Wrote { lanes: wrote, found, operand, ..NOTHING };
             report(at, memory, (atom.kind, 1), &group, &place, wrote, obs);
+        }
+        if acquires(memory.order) {
+            self.sees(w, at.mask, memory.scope);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::team::{Bar as BarState, Team};
 use super::warp::{Flow, Split, State, each};
 use crate::TrapKind;
 use crate::inst::{Bar, Dst, Op, Red, Src};
-use crate::observer::{Arrive, At, Complete, Level, Observer};
+use crate::observer::{Arrive, At, Complete, Level, Observer, Scope};
 
 /// Number of barriers per block.
 const BARRIERS: u64 = 16;
@@ -171,8 +171,9 @@ impl Team<'_> {
             lanes: &lanes,
         });
         self.blocks[block].id.round += 1;
-        for (i, _) in waiting.iter().enumerate().filter(|(_, lanes)| **lanes != 0) {
+        for (i, lanes) in waiting.iter().enumerate().filter(|(_, lanes)| **lanes != 0) {
             let w = first + i;
+            self.sees(w, *lanes, Scope::Cta);
             let mut at_pc = None;
             for s in 0..self.warps[w].splits.len() {
                 let split = self.warps[w].splits[s];
@@ -280,6 +281,9 @@ impl Team<'_> {
         }
         for (block, lanes) in self.blocks.iter().zip(arrived.chunks(self.per_block())) {
             obs.complete(&Complete { level: Level::Cluster, id: 0, block: block.id, lanes });
+        }
+        for w in 0..self.warps.len() {
+            self.sees(w, self.cluster_arrived[w], Scope::Cluster);
         }
         self.cluster_arrived.fill(0);
         for warp in &mut self.warps {

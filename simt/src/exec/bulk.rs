@@ -155,6 +155,7 @@ impl Team<'_> {
             From::Shared(start) => *start,
             _ => 0,
         };
+        self.settle_all();
         self.env
             .global
             .write(target, &self.shared[start..start + bytes as usize])

@@ -6,7 +6,7 @@ use super::warp::{Flow, State, Unset, each};
 use crate::TrapKind;
 use crate::alu::{compare, eval};
 use crate::inst::{Alu, AtomOp, Cmp, F, Op, Rounding, Shfl, Src, Sync, Ty};
-use crate::observer::{Arrive, At, Collective, Complete, Level, Observer, Parted};
+use crate::observer::{Arrive, At, Collective, Complete, Level, Observer, Parted, Scope};
 
 /// The value that a shuffle returns if it reads from a lane that does not take part. A test is
 /// unlikely to expect this value.
@@ -160,6 +160,7 @@ impl Team<'_> {
             self.in_convergence(w, parts, members, obs);
         }
         if asked == Some(&Sync::Barrier) {
+            self.sees(w, here, Scope::Cta);
             let mut lanes = vec![0; self.per_block()];
             lanes[self.warps[w].index as usize] = here;
             let block = self.blocks[self.warps[w].block].id;

@@ -1,7 +1,9 @@
 //! The state that all blocks of a launch share, and the faults that stop them.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
+use super::changes::Changes;
 use crate::arch::Arch;
 use crate::global::Global;
 use crate::observer::LaunchInfo;
@@ -18,6 +20,10 @@ pub(crate) struct Env<'a> {
     pub(crate) block_budget: u64,
     /// Whether blocks are delayed before they write memory that other blocks may access.
     pub(crate) stalls: bool,
+    /// Whether loads may return older values.
+    pub(super) stale: bool,
+    /// The last changes of words in global memory, if loads may return older values.
+    pub(super) changes: Mutex<Changes>,
     pub(crate) patience: Option<Duration>,
     pub(crate) sm_count: u32,
     pub(crate) arch: Arch,
@@ -34,6 +40,8 @@ impl<'a> Env<'a> {
         dynamic_shared: u32,
     ) -> Env<'a> {
         let in_convergence = info.kernel.is_before_volta();
+        let random = matches!(config.schedule, Schedule::Adversarial(_));
+        let stale = random && info.interleaved;
         Env {
             info,
             global,
@@ -41,7 +49,9 @@ impl<'a> Env<'a> {
             dynamic_shared,
             schedule: config.schedule,
             block_budget: config.block_budget,
-            stalls: config.stalls && matches!(config.schedule, Schedule::Adversarial(_)),
+            stalls: config.stalls && random,
+            stale,
+            changes: Mutex::new(Changes::of(config.schedule)),
             patience: config.patience,
             sm_count: config.sm_count,
             arch: config.arch,

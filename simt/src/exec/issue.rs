@@ -163,6 +163,7 @@ impl Team<'_> {
                 if releases(*order, *scope) {
                     self.catch_up_all();
                 }
+                self.sees(w, active, *scope);
                 obs.fence(&at, *order, *scope);
             }
             Op::InitFence => obs.init_fence(&at),

@@ -85,6 +85,9 @@ impl Team<'_> {
             let old = slot.get(late.address - slot.base, width);
             let new = super::atomic::update(late.op, late.ty, late.ftz, old, late.value, 0);
             slot.put(late.address - slot.base, width, new);
+            if self.env.stale {
+                self.writes(late.address, width, Order::Relaxed, [old, new]);
+            }
             if old != new {
                 self.moves();
             }

@@ -245,6 +245,7 @@ impl Team<'_> {
                     && let MbarOp::Test { dst, .. } = mbar.op
                 {
                     self.put_result(w, split.mask, dst, 1);
+                    self.sees(w, split.mask, Scope::Cta);
                     let at = self.at(w, split.pc, split.mask);
                     let op = MbarrierOp::TestPasses;
                     obs.mbarrier(
@@ -341,6 +342,7 @@ impl Team<'_> {
             self.warps[w].regs.put(*dst, lane, done.into());
         });
         result?;
+        self.sees(w, passes, Scope::Cta);
         match waits {
             None => Ok(Flow::Next),
             // Lanes that wait at another object get `false`, and poll again because they are in a

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::changes::View;
 use super::copies::Copies;
 use super::env::{Env, Fault};
 use super::mbarriers::Mbarriers;
@@ -80,6 +81,8 @@ pub(super) struct Team<'e> {
     pub(super) copies: Copies,
     /// Reductions that have not happened yet.
     pub(super) late: Vec<Late>,
+    /// The times up to which the threads see all writes to global memory.
+    pub(super) view: View,
     /// The number of instructions that had run when the team last made progress, and the number
     /// when it last polled. Rereading a polled address does not count as progress.
     pub(super) moved: u64,
@@ -133,6 +136,7 @@ impl<'e> Team<'e> {
             sample: None,
             copies: Copies::default(),
             late: Vec::new(),
+            view: View::default(),
             moved: 0,
             looked: 0,
             polled: [0; POLLED],
@@ -232,6 +236,7 @@ impl<'e> Team<'e> {
         self.sample = None;
         self.copies.clear();
         self.late.clear();
+        self.begin_view();
         (self.moved, self.looked) = (0, 0);
         self.polled = [0; POLLED];
         let seed = if let Schedule::Adversarial(seed) = self.env.schedule { seed } else { 0 };

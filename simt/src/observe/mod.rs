@@ -6,6 +6,7 @@ mod finding;
 mod found;
 mod held;
 mod memory;
+mod older;
 mod parts;
 mod prints;
 mod races;

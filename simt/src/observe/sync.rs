@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::finding::{Fault, Finding};
 use super::found::{Found, Key};
+use super::older::Older;
 use super::scene::Scene;
 use super::uses;
 use crate::inst::{self, Op};
@@ -27,6 +28,7 @@ pub struct Sync {
     first: FxHashMap<(u64, u32), (u32, u32, u32)>,
     /// Operations that the simulated GPU allows but some other GPUs do not.
     notes: Found,
+    older: Older,
 }
 
 impl Sync {
@@ -44,17 +46,24 @@ impl Sync {
     pub fn notes(&self) -> &[Finding] {
         self.notes.findings()
     }
+
+    /// Describes the last load that returned an older value, which may explain a wrong result, with
+    /// the remedy. Such a value alone is no error. Only a random schedule has such loads.
+    pub fn older(&self) -> Option<&str> {
+        self.older.said()
+    }
 }
 
 impl Observer for Sync {
     fn fork(&self) -> Self {
         let (found, notes) = (self.found.fork(), self.notes.fork());
-        Sync { scene: self.scene.clone(), found, notes, first: FxHashMap::default() }
+        Sync { scene: self.scene.clone(), found, notes, ..Sync::default() }
     }
 
     fn merge(&mut self, fork: Self) {
         self.found.merge(fork.found);
         self.notes.merge(fork.notes);
+        self.older.merge(fork.older);
     }
 
     fn launch_begin(&mut self, launch: &LaunchInfo<'_>) {
@@ -62,6 +71,7 @@ impl Observer for Sync {
         self.notes.begin(launch.kernel.name(), launch.number);
         self.scene = Some(Arc::new(Scene::new(launch)));
         self.first.clear();
+        self.older.begin();
     }
 
     /// Compares the places at which the warps of a block reach a barrier of the whole block. Copies
@@ -140,6 +150,10 @@ impl Observer for Sync {
 
     fn tracks(&self) -> bool {
         true
+    }
+
+    fn older(&mut self, at: &At<'_>, place: &str) {
+        self.older.add(at, place);
     }
 
     /// Reports the use of a value from a lane that does not take part in a shuffle. PTX leaves the

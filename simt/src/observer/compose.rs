@@ -111,6 +111,9 @@ macro_rules! tuple {
             fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {
                 $(self.$n.mbarrier(at, mbarrier);)+
             }
+            fn older(&mut self, at: &At<'_>, place: &str) {
+                $(self.$n.older(at, place);)+
+            }
             fn print(&mut self, at: &At<'_>, lane: u32, text: &str) {
                 $(self.$n.print(at, lane, text);)+
             }
@@ -226,6 +229,9 @@ impl<O: Observer> Observer for Option<O> {
     }
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {
         self.iter_mut().for_each(|o| o.mbarrier(at, mbarrier));
+    }
+    fn older(&mut self, at: &At<'_>, place: &str) {
+        self.iter_mut().for_each(|o| o.older(at, place));
     }
     fn print(&mut self, at: &At<'_>, lane: u32, text: &str) {
         self.iter_mut().for_each(|o| o.print(at, lane, text));

@@ -9,6 +9,7 @@
 //! observer must keep its state per block, keyed by [`Block::index`].
 
 mod compose;
+mod host;
 mod stored;
 mod unwritten;
 
@@ -17,6 +18,7 @@ use std::ops::Range;
 use crate::Trap;
 use crate::kernel::Kernel;
 pub use crate::model::{AccessKind, Buffer, CopyGroup, Order, Scope, Space};
+pub use host::HostEvent;
 pub use stored::{Same, Stored};
 pub use unwritten::{Unwritten, Use};
 
@@ -329,52 +331,6 @@ pub struct Mbarrier {
     pub scope: Scope,
 }
 
-/// An operation of the host on global memory between launches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HostEvent {
-    /// An allocation of uninitialized memory.
-    Alloc {
-        /// Number of the allocation.
-        alloc: u32,
-        /// Address of the first byte.
-        base: u64,
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// A free of an allocation.
-    Free {
-        /// Number of the allocation.
-        alloc: u32,
-        /// Address of the first byte.
-        base: u64,
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// A copy to the device, or a fill.
-    Write {
-        /// Address of the first byte.
-        base: u64,
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// A request to make memory uninitialized again.
-    Forget {
-        /// Address of the first byte.
-        base: u64,
-        /// Number of bytes.
-        bytes: u64,
-        /// The allocation that contains the address.
-        of: Buffer,
-    },
-    /// A copy from the device.
-    Read {
-        /// Address of the first byte.
-        base: u64,
-        /// Number of bytes.
-        bytes: u64,
-    },
-}
-
 /// Receives the events of a kernel. Every hook does nothing by default.
 ///
 /// An observer that starts between two launches has missed earlier writes. Such an observer should
@@ -488,6 +444,10 @@ pub trait Observer: Send + Sized {
     /// Called when lanes perform an operation on an `mbarrier`. When bytes of a bulk copy arrive,
     /// `at` is the place of the copy.
     fn mbarrier(&mut self, at: &At<'_>, mbarrier: &Mbarrier) {}
+
+    /// Called when a strong load returned an older value of a word, which PTX allows. `place` names
+    /// the word in the notation of the source.
+    fn older(&mut self, at: &At<'_>, place: &str) {}
 
     /// Called when a thread prints.
     fn print(&mut self, at: &At<'_>, lane: u32, text: &str) {}

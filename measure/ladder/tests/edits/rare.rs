@@ -331,4 +331,68 @@ pub(super) const RARE: &[(&str, Edit)] = &[
             said: &["out of bounds", "`--n 12388 --gpu sm_90:1`"],
         },
     ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "105-no-fence-after-the-flag",
+            edits: &[
+                (
+                    "atomicExch(slot + w, 1ull << 32 | message.word[w]);",
+                    "{ asm volatile(\"st.relaxed.gpu.u32 [%0], %1;\" :: \"l\"(slot + w), \"r\"(message.word[w]) : \"memory\"); __threadfence(); atomicExch((unsigned int*)(slot + w) + 1, 1); }",
+                ),
+                (
+                    "        do seen = atomicAnd(slot + w, 0xffffffff); while (seen >> 32 == 0);\n        message.word[w] = (unsigned int)seen;\n",
+                    "        while (atomicExch((unsigned int*)(slot + w) + 1, 0) == 0);\n        asm volatile(\"ld.relaxed.gpu.u32 %0, [%1];\" : \"=r\"(message.word[w]) : \"l\"(slot + w) : \"memory\");\n",
+                ),
+            ],
+            n: "2^17",
+            code: 1,
+            said: &[
+                "the relaxed load at line 57 returned an older value of `slots[",
+                "put a `__threadfence()` between them",
+            ],
+        },
+    ),
+    (
+        "v11-mailbox",
+        Edit {
+            name: "106-fence-after-the-flag",
+            edits: &[
+                (
+                    "atomicExch(slot + w, 1ull << 32 | message.word[w]);",
+                    "{ asm volatile(\"st.relaxed.gpu.u32 [%0], %1;\" :: \"l\"(slot + w), \"r\"(message.word[w]) : \"memory\"); __threadfence(); atomicExch((unsigned int*)(slot + w) + 1, 1); }",
+                ),
+                (
+                    "        do seen = atomicAnd(slot + w, 0xffffffff); while (seen >> 32 == 0);\n        message.word[w] = (unsigned int)seen;\n",
+                    "        while (atomicExch((unsigned int*)(slot + w) + 1, 0) == 0);\n        __threadfence();\n        asm volatile(\"ld.relaxed.gpu.u32 %0, [%1];\" : \"=r\"(message.word[w]) : \"l\"(slot + w) : \"memory\");\n",
+                ),
+            ],
+            n: "2^17",
+            code: 0,
+            said: &["verified"],
+        },
+    ),
+    (
+        "counter",
+        Edit {
+            name: "107-no-acquire-by-the-ticket",
+            edits: &[
+                (
+                    "partials[blockIdx.x] = sum;",
+                    "for (int w = 0; w < sizeof(Element) / 4; w++) asm volatile(\"st.relaxed.gpu.u32 [%0], %1;\" :: \"l\"((unsigned int*)(partials + blockIdx.x) + w), \"r\"(((unsigned int*)&sum)[w]) : \"memory\");",
+                ),
+                ("(\"atom.acq_rel.gpu", "(\"fence.acq_rel.gpu; atom.relaxed.gpu"),
+                (
+                    "i += 32) sum += partials[i];",
+                    "i += 32) { Element x; for (int w = 0; w < sizeof(Element) / 4; w++) asm volatile(\"ld.relaxed.gpu.u32 %0, [%1];\" : \"=r\"(((unsigned int*)&x)[w]) : \"l\"((unsigned int*)(partials + i) + w) : \"memory\"); sum += x; }",
+                ),
+            ],
+            n: "2^17",
+            code: 1,
+            said: &[
+                "the relaxed load at line 22 returned an older value of `partials[",
+                "no fence or acquire orders the load after the flag or ticket",
+            ],
+        },
+    ),
 ];
