@@ -151,8 +151,12 @@ impl Program {
             unsafe { result::function::set_function_attribute(function, attribute, value) }
                 .map_err(|error| failed(doing())(error))
         };
-        // The kernel's static shared memory counts, too, so the sum may exceed 48 KiB.
-        if call.shared > 0 {
+        let fixed = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+        // SAFETY: the function was just found.
+        let fixed = unsafe { result::function::get_function_attribute(function, fixed) }
+            .map_err(|error| failed(doing())(error))?;
+        // Without this attribute, static and dynamic shared memory are 48 KiB at most.
+        if fixed as u32 + call.shared > 48 << 10 {
             set(
                 sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                 call.shared as i32,
