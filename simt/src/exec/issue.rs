@@ -43,7 +43,8 @@ impl Team<'_> {
             Op::Alu { alu, fast, dst, src } => {
                 let at = self.at(w, pc, active);
                 obs.inst(&at);
-                if alu.may_widen() {
+                // A page of the book does not look for narrow integers.
+                if cfg!(not(target_family = "wasm")) && alu.may_widen() {
                     obs.widened(&at, |operand, lane| self.lane(w, lane, src[operand]));
                 }
                 self.alu(w, active, alu, *fast, *dst, src)?;
